@@ -1,0 +1,161 @@
+"""What the checkout itself promises: a lock without hosts, declared layers, scripts that help."""
+
+import os
+import re
+import shutil
+import subprocess
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+LOCKS = ["requirements.lock", "requirements-bench.lock"]
+SCRIPTS = ["tools/run", "tools/test", ".ci/run"]
+
+# Written with brackets so that this file does not find itself.
+MACHINE_TEXT = re.compile(
+    r"/roo[t]/|/hom[e]/[a-z]|/User[s]/[A-Za-z]"
+    r"|py[p]i\.org|pythonho[s]ted\.org|registry\.np[m]js|de[b]\.debian\.org"
+)
+
+# design: a module imports only from rows below it; siblings in one row do not import each other.
+LAYERS = [
+    {"__main__"},
+    {"cli"},
+    {"app"},
+    {"faces"},
+    {"handlers", "builtins"},
+    {"runtime"},
+    {"discovery", "awareness", "registry"},
+    {"bus", "store", "config", "sandbox"},
+    {"policy"},
+    {"model"},
+    {"errors"},
+]
+
+
+@pytest.fixture(scope="module")
+def project(root: Path) -> dict[str, Any]:
+    return tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def locked_versions(lock: Path) -> dict[str, str]:
+    pins = re.findall(r"^([A-Za-z0-9._-]+)==([^\s;]+)", lock.read_text(encoding="utf-8"), re.M)
+    return {canonicalize_name(name): version for name, version in pins}
+
+
+def files_for_git(root: Path) -> list[Path]:
+    """Every file that is tracked, or would be after `git add`."""
+    if not (root / ".git").exists():
+        pytest.skip("not a git checkout")
+    listing = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],  # noqa: S607
+        cwd=root,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    paths = [root / name for name in listing.stdout.split("\0") if name]
+    return [path for path in paths if path.is_file()]
+
+
+@pytest.mark.parametrize("name", LOCKS)
+def test_a_lock_names_no_host(root: Path, name: str) -> None:
+    text = (root / name).read_text(encoding="utf-8")
+    assert "://" not in text
+    assert "--index" not in text
+    assert "--find-links" not in text
+
+
+@pytest.mark.parametrize("name", LOCKS)
+def test_every_line_of_a_lock_carries_a_hash(root: Path, name: str) -> None:
+    entries = (root / name).read_text(encoding="utf-8").replace("\\\n", " ").splitlines()
+    assert entries
+    assert [entry for entry in entries if "--hash=sha256:" not in entry] == []
+
+
+@pytest.mark.parametrize(
+    ("lock", "groups"),
+    [("requirements.lock", ["dev"]), ("requirements-bench.lock", ["dev", "bench"])],
+)
+def test_a_lock_satisfies_what_the_project_asks_for(
+    root: Path, project: dict[str, Any], lock: str, groups: list[str]
+) -> None:
+    versions = locked_versions(root / lock)
+    asked = [*project["project"]["dependencies"]]
+    for group in groups:
+        asked += project["dependency-groups"][group]
+    unmet = [
+        text
+        for text in asked
+        if not (need := Requirement(text)).specifier.contains(
+            versions.get(canonicalize_name(need.name), "0"), prereleases=True
+        )
+    ]
+    assert unmet == [], f"refresh {lock} as CONTRIBUTING.md says"
+
+
+def test_both_locks_agree_on_what_they_share(root: Path) -> None:
+    daily, bench = (locked_versions(root / name) for name in LOCKS)
+    assert daily.items() <= bench.items()
+
+
+def test_no_file_names_a_home_folder_or_a_package_registry(root: Path) -> None:
+    found = []
+    for path in files_for_git(root):
+        text = path.read_text(encoding="utf-8", errors="replace")
+        found += [f"{path.relative_to(root)}: {hit}" for hit in MACHINE_TEXT.findall(text)]
+    assert found == []
+
+
+def test_the_architecture_can_be_read_in_one_sitting(root: Path) -> None:
+    page = root / "ARCHITECTURE.md"
+    assert not page.exists() or len(page.read_text(encoding="utf-8").splitlines()) < 150
+
+
+def test_all_layers_of_the_design_are_declared(project: dict[str, Any]) -> None:
+    contracts = {entry["id"]: entry for entry in project["tool"]["importlinter"]["contracts"]}
+    rows = [
+        {name.strip().strip("()") for name in row.split("|")}
+        for row in contracts["layers"]["layers"]
+    ]
+    assert rows == LAYERS
+    assert contracts["layers"]["exhaustive"]
+    assert {"pure", "client", "acyclic"} <= contracts.keys()
+
+
+def test_everything_in_the_package_stands_in_a_layer(root: Path) -> None:
+    package = root / "daemon" / "remit"
+    modules = {path.stem for path in package.glob("*.py")} - {"__init__"}
+    packages = {path.parent.name for path in package.glob("*/__init__.py")}
+    assert modules | packages <= set().union(*LAYERS)
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_a_script_can_be_run_and_parses(root: Path, name: str) -> None:
+    script = root / name
+    assert os.access(script, os.X_OK)
+    shell = "bash" if "bash" in script.read_text(encoding="utf-8").splitlines()[0] else "sh"
+    assert subprocess.run([shell, "-n", script], check=False).returncode == 0  # noqa: S603
+
+
+@pytest.mark.parametrize("name", ["run", "test"])
+def test_a_machine_without_python_is_told_the_fix(root: Path, tmp_path: Path, name: str) -> None:
+    checkout = tmp_path / "a check out"
+    shutil.copytree(root / "tools", checkout / "tools")
+    nothing = tmp_path / "bin"
+    nothing.mkdir()
+    done = subprocess.run(  # noqa: S603
+        ["/bin/sh", checkout / "tools" / name],
+        env={"PATH": str(nothing)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert "Python 3.11 or newer is needed" in done.stderr
+    assert "fix: " in done.stderr

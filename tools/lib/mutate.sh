@@ -1,0 +1,39 @@
+#!/bin/sh
+# Mutation tests of what decides: sh tools/lib/mutate.sh [MUTMUT ARGS...], by default "run".
+# Needs: .venv/bin/python -m pip install --require-hashes -r requirements-bench.lock
+#
+# mutmut only knows packages that lie in ./src, so it works on a copy in build/mutation.
+set -eu
+
+case $0 in
+*/*) here=${0%/*} ;;
+*) here=. ;;
+esac
+root=$(CDPATH='' cd -P -- "$here/../.." && pwd -P)
+. "$root/tools/lib/prepare.sh"
+prepare
+[ -x "$venv/bin/mutmut" ] || give_up "mutmut is not installed" \
+    ".venv/bin/python -m pip install --require-hashes -r requirements-bench.lock"
+
+stage=$root/build/mutation
+mkdir -p "$stage"
+cd "$stage"
+rm -rf src tests pyproject.toml
+mkdir src tests
+cp -R "$root/daemon/remit" "$root/socket_client/remit_client" src/
+cp -R "$root"/tests/*.py "$root"/tests/model "$root"/tests/policy tests/
+cat >pyproject.toml <<'END'
+[tool.pytest.ini_options]
+addopts = ["--import-mode=importlib", "-p", "anyio", "-p", "no:cacheprovider"]
+anyio_mode = "auto"
+pythonpath = ["."]
+
+[tool.mutmut]
+source_paths = ["src"]
+only_mutate = ["src/remit/model/*", "src/remit/policy/*"]
+pytest_add_cli_args_test_selection = ["tests/model", "tests/policy"]
+END
+
+[ "$#" -gt 0 ] || set -- run
+# The same examples each time: a mutant must not survive by luck.
+CI=true exec "$venv/bin/python" -m mutmut "$@"

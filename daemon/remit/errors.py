@@ -1,0 +1,155 @@
+"""Everything that can go wrong on purpose, as one family.
+
+    RemitError                     code, message, hint, details
+    ├── InvalidNameError           invalid_name        a text that is no event name
+    ├── InvalidPatternError        invalid_pattern     a text that is no event pattern
+    ├── DefinitionError            invalid_definition  YAML that does not load; in model.place, with
+    │                                                  the problems that it carries
+    ├── DeniedError                denied              the caller may not do this
+    ├── UnknownEventError          unknown_event       shown to the operator only
+    ├── UnknownAgentError          unknown_agent       no such agent, or not for the caller
+    ├── ExceedsParentError         exceeds_parent      more than the caller holds; details.excess
+    ├── InvalidDataError           invalid_data        request data that do not fit; details.path
+    ├── NotFoundError              not_found
+    ├── ConflictError              conflict
+    ├── TooLargeError              too_large
+    ├── LimitError                 limit_exceeded      details.retry_after
+    ├── StoreError                 store_unavailable
+    ├── HandlerError               invalid_handler     a decorated function that cannot be served
+    ├── SettingsError              invalid_settings    a configuration value is wrong
+    └── HomeError                  unusable_home       the state directory cannot be used
+
+`code` is stable: outside programs compare it. The message says what is wrong, the hint how to repair it.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+
+class RemitError(Exception):
+    """A failure that a person or a program is told about."""
+
+    code: str = "internal"
+
+    def __init__(
+        self, message: str, *, hint: str = "", details: Mapping[str, Any] | None = None
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.details: dict[str, Any] = dict(details or {})
+
+
+class InvalidNameError(RemitError):
+    """A text that is not an event name."""
+
+    code = "invalid_name"
+
+    def __init__(self, text: str) -> None:
+        super().__init__(
+            f"{text!r} is not an event name",
+            hint="write lowercase segments joined by colons, as in 'agent:spawn'",
+        )
+        self.text = text
+
+
+class InvalidPatternError(RemitError):
+    """A text that is neither an event name nor a prefix that ends in `*`."""
+
+    code = "invalid_pattern"
+
+    def __init__(self, text: str) -> None:
+        super().__init__(
+            f"{text!r} is not an event pattern",
+            hint="write an event name, or a prefix that ends in '*', as in 'state:*'",
+        )
+        self.text = text
+
+
+class DeniedError(RemitError):
+    """The caller may not do this; the reason is in the details."""
+
+    code = "denied"
+
+    def __init__(self, message: str, *, reason: str, hint: str = "") -> None:
+        super().__init__(message, hint=hint, details={"reason": reason})
+        self.reason = reason
+
+
+class UnknownEventError(RemitError):
+    """No such event. Only the operator hears this; others hear `denied`."""
+
+    code = "unknown_event"
+
+
+class UnknownAgentError(RemitError):
+    """No such agent, or none that the caller may ask about: the answer is the same."""
+
+    code = "unknown_agent"
+
+
+class ExceedsParentError(RemitError):
+    """Somebody would get more than the one who gives it has; `details.excess` lists it."""
+
+    code = "exceeds_parent"
+
+
+class InvalidDataError(RemitError):
+    """Request data that do not fit the event."""
+
+    code = "invalid_data"
+
+
+class NotFoundError(RemitError):
+    """The thing that was asked for is not there."""
+
+    code = "not_found"
+
+
+class ConflictError(RemitError):
+    """The request does not fit the present state."""
+
+    code = "conflict"
+
+
+class TooLargeError(RemitError):
+    """More than the stated limit was sent."""
+
+    code = "too_large"
+
+
+class LimitError(RemitError):
+    """Too much at once; `details.retry_after` says when to come back."""
+
+    code = "limit_exceeded"
+
+
+class StoreError(RemitError):
+    """The store cannot be read or written."""
+
+    code = "store_unavailable"
+
+
+class HandlerError(RemitError):
+    """A decorated function that cannot be served as an event."""
+
+    code = "invalid_handler"
+
+
+class SettingsError(RemitError):
+    """A configuration value that cannot be used."""
+
+    code = "invalid_settings"
+
+
+class HomeError(RemitError):
+    """The state directory cannot be used."""
+
+    code = "unusable_home"
+
+
+def with_code(code: str, message: str, hint: str, details: Mapping[str, Any]) -> RemitError:
+    """A failure that came from elsewhere, under the code that it had there."""
+    error = RemitError(message, hint=hint, details=details)
+    error.code = code
+    return error

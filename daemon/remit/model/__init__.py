@@ -1,0 +1,1 @@
+"""Plain values and their parsers: no file, clock, socket or await."""

@@ -1,0 +1,81 @@
+"""A composition as an operator wrote it: parsed and placed, not yet resolved."""
+
+from typing import Any, Literal
+
+import msgspec
+
+from remit.model.capability import Ref
+from remit.model.limits import NO_LIMITS, Limits
+from remit.model.place import Place
+
+VariableType = Literal["string", "integer", "number", "boolean"]
+VARIABLE_TYPES: tuple[VariableType, ...] = ("string", "integer", "number", "boolean")
+Scalar = str | int | float | bool
+
+
+class Variable(msgspec.Struct, frozen=True):
+    """A typed blank that a profile leaves open."""
+
+    name: str
+    place: Place
+    default: Scalar
+    type: VariableType = "string"
+    allowed_values: tuple[Scalar, ...] = ()
+    description: str = ""
+
+
+class Condition(msgspec.Struct, frozen=True):
+    """One `variable: value` pair of a `when`; it holds when the variable has exactly that value."""
+
+    variable: str
+    value: Scalar
+    place: Place
+
+
+class Flag(msgspec.Struct, frozen=True):
+    """A capability switched on or off, with the configuration it is given."""
+
+    capability: str
+    on: bool
+    place: Place
+    config: dict[str, Any] | None = None
+
+
+class Text(msgspec.Struct, frozen=True):
+    """A string that may hold `{{variables}}`, with its place."""
+
+    text: str
+    place: Place
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True):
+    """What one component says; the short form is a part without a condition."""
+
+    when: tuple[Condition, ...] = ()
+    flags: tuple[Flag, ...] = ()
+    allowed: tuple[Text, ...] = ()
+    """`allowed_tools` and `additional_tools`: both add."""
+    disallowed: tuple[Text, ...] = ()
+    limits: Limits = NO_LIMITS
+    prompt: Text | None = None
+
+
+class Mixin(msgspec.Struct, frozen=True):
+    """A composition that is merged in, perhaps under a condition."""
+
+    ref: Ref
+    when: tuple[Condition, ...] = ()
+
+
+class Composition(msgspec.Struct, frozen=True, kw_only=True):
+    """One file of the compositions folder."""
+
+    name: str
+    place: Place
+    description: str = ""
+    operator: bool = False
+    """An operator profile may use the bare `*` in its allow lists."""
+    extends: tuple[Ref, ...] = ()
+    mixins: tuple[Mixin, ...] = ()
+    variables: tuple[Variable, ...] = ()
+    parts: tuple[Part, ...] = ()

@@ -1,0 +1,39 @@
+"""A grant: the compiled, immutable set of what a holder may do."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from remit.model.limits import NO_LIMITS, Limits
+from remit.model.patterns import EventPattern
+from remit.model.place import Problem
+
+
+class Grant(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """What a profile resolves to in one revision.
+
+    INVARIANT: `bits` and `events` name the same events; bits serve algebra, the set the hot check.
+    """
+
+    profile: str
+    revision: int
+    bits: int
+    events: frozenset[str]
+    denied: tuple[EventPattern, ...] = ()
+    """Deny patterns in force, so that an explicit refusal can be told from a missing grant."""
+    pending_patterns: tuple[EventPattern, ...] = ()
+    """What would be allowed if the pending reviews were approved."""
+    denied_events: tuple[str, ...] = ()
+    """The events of this revision that a deny covers, sorted."""
+    exposed: frozenset[str] = frozenset()
+    """Events that a tool list shows; always a part of `events`."""
+    claude_tools: frozenset[str] = frozenset()
+    denied_tools: frozenset[str] = frozenset()
+    limits: Limits = NO_LIMITS
+    capabilities: tuple[str, ...] = ()
+    pending_review: tuple[str, ...] = ()
+    prompt: str = ""
+    config: Mapping[str, Any] = {}
+    variables: Mapping[str, Any] = {}
+    warnings: tuple[Problem, ...] = ()

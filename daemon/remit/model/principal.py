@@ -1,0 +1,23 @@
+"""Who is asking. Identity comes from the connection, never from a field of a message."""
+
+from typing import Literal
+
+import msgspec
+
+OPERATOR_ID = "operator"
+
+
+class Principal(msgspec.Struct, frozen=True):
+    """An authenticated caller: the operator, or the holder of a key that was given a profile."""
+
+    id: str
+    kind: Literal["operator", "agent"] = "agent"
+    profile: str = ""
+
+    @property
+    def is_operator(self) -> bool:
+        """Tell whether this caller may do everything."""
+        return self.kind == "operator"
+
+
+OPERATOR = Principal(OPERATOR_ID, "operator")

@@ -1,0 +1,208 @@
+"""The compiled catalogue: capabilities as bitsets over the events of one revision."""
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from remit.model.capability import Capability, Ref
+from remit.model.composition import Composition, Variable
+from remit.model.grant import Grant
+from remit.model.place import Place, Problem
+from remit.model.suggest import did_you_mean
+from remit.model.tool import KNOWN_MODEL_TOOLS
+from remit.policy.order import circle_problem, dependencies_first
+from remit.policy.universe import Universe
+
+
+class Approval(msgspec.Struct, frozen=True):
+    """An operator's yes to a capability in a profile, bound to what was defined at that time."""
+
+    profile: str
+    capability: str
+    definition_hash: str
+
+
+class Catalogue(msgspec.Struct, frozen=True, eq=False, kw_only=True):
+    """All definitions of one revision, compiled and checked against each other."""
+
+    revision: int
+    universe: Universe
+    capabilities: Mapping[str, Capability]
+    names: Mapping[str, str]
+    """Every name a capability answers to, old ones included, with its canonical id."""
+    own_events: Mapping[str, int]
+    """What each capability grants by itself, as bits."""
+    closures: Mapping[str, tuple[str, ...]]
+    """Each grantable capability with all it requires, as far as that is grantable too; sorted."""
+    base: tuple[str, ...]
+    fingerprints: Mapping[str, str]
+    """The hash of each definition that needs a security review; in the order of names."""
+    approvals: frozenset[Approval] = frozenset()
+    compositions: Mapping[str, Composition] = {}
+    lineages: Mapping[str, tuple[Composition, ...]] = {}
+    """For each profile all it builds on, dependencies first, and then itself."""
+    variables: Mapping[str, Mapping[str, Variable]] = {}
+    """For each profile the variables it ends up with."""
+    grants: dict[str, Grant] = {}
+    warnings: tuple[Problem, ...] = ()
+
+    def needs_review(self, profile: str, capability: str) -> bool:
+        """Tell whether a capability is still inert in a profile."""
+        if capability not in self.fingerprints:
+            return False
+        return self.approval(profile, capability) not in self.approvals
+
+    def approval(self, profile: str, capability: str) -> Approval:
+        """The approval that makes a capability which needs a review work in a profile."""
+        return Approval(profile, capability, self.fingerprints[capability])
+
+
+def definition_hash(capability: Capability, events: Iterable[str]) -> str:
+    """A fingerprint of what a definition gives; its place in the file does not matter.
+
+    Where handlers decide what belongs to the capability, their events count as its definition.
+    """
+    import hashlib  # noqa: PLC0415 - 3 ms, and few capabilities need a review
+
+    patterns = capability.event_patterns
+    content = {
+        "id": capability.id,
+        "event_patterns": sorted(events) if patterns is None else sorted(map(str, patterns)),
+        "claude_tools": sorted(ref.name for ref in capability.claude_tools),
+        "requires": sorted(ref.name for ref in capability.requires),
+        "resource_limits": capability.resource_limits.to_json(),
+        "system_prompt": capability.system_prompt,
+        "skills": sorted(capability.skills),
+        "mounts": list(capability.mounts),
+        "config_schema": capability.config_schema,
+    }
+    return hashlib.sha256(msgspec.json.encode(content, order="sorted")).hexdigest()
+
+
+def compile_capabilities(
+    definitions: Iterable[Capability], universe: Universe, problems: list[Problem]
+) -> Catalogue:
+    """Compile the capabilities; errors and warnings are added to `problems`."""
+    capabilities = {definition.id: definition for definition in definitions}
+    names = _names(capabilities, problems)
+    _check_requires(capabilities, names, problems)
+    graph = {
+        name: [names[ref.name] for ref in definition.requires if ref.name in names]
+        for name, definition in capabilities.items()
+    }
+    order, circles = dependencies_first(graph)
+    for circle in circles:
+        problems.append(circle_problem(circle, capabilities[circle[0]].place, "requires"))
+    _check_patterns(capabilities, universe, problems)
+    own_events = _own_events(capabilities, names, universe)
+    return Catalogue(
+        revision=0,
+        universe=universe,
+        capabilities=capabilities,
+        names=names,
+        own_events=own_events,
+        closures=_closures(order, graph, capabilities),
+        base=tuple(sorted(c.id for c in capabilities.values() if c.always_included)),
+        fingerprints={
+            name: definition_hash(definition, universe.names_in(own_events[name]))
+            for name, definition in sorted(capabilities.items())
+            if definition.security_review_required
+        },
+    )
+
+
+def _names(capabilities: Mapping[str, Capability], problems: list[Problem]) -> dict[str, str]:
+    """Canonical ids by every name; a defined name is never taken over by an old one."""
+    names = {name: name for name in capabilities}
+    for definition in sorted(capabilities.values(), key=lambda c: c.id):
+        for ref in (*definition.aliases, *definition.replaces):
+            is_alias = ref in definition.aliases
+            if ref.name in capabilities and not is_alias:
+                continue  # `replaces` may name a capability that is still defined
+            if names.get(ref.name, definition.id) != definition.id:
+                message = f"{ref.name!r} already names the capability {names[ref.name]!r}"
+                problems.append(Problem(ref.place, "name_conflict", message, "choose another"))
+            else:
+                names[ref.name] = definition.id
+    return names
+
+
+def _check_requires(
+    capabilities: Mapping[str, Capability], names: Mapping[str, str], problems: list[Problem]
+) -> None:
+    for definition in capabilities.values():
+        for ref in definition.requires:
+            problems.extend(check_capability_ref(ref, capabilities, names))
+
+
+def check_capability_ref(
+    ref: Ref, capabilities: Mapping[str, Capability], names: Mapping[str, str]
+) -> list[Problem]:
+    """An unknown name is an error, an old one a warning."""
+    if ref.name not in names:
+        message = f"there is no capability {ref.name!r}"
+        hint = did_you_mean(ref.name, capabilities)
+        return [Problem(ref.place, "unknown_capability", message, hint)]
+    if ref.name not in capabilities:
+        message = f"{ref.name!r} is an old name of {names[ref.name]!r}"
+        hint = f"write {names[ref.name]!r}"
+        return [Problem(ref.place, "old_name", message, hint, severity="warning")]
+    return []
+
+
+def _check_patterns(
+    capabilities: Mapping[str, Capability], universe: Universe, problems: list[Problem]
+) -> None:
+    for definition in capabilities.values():
+        for placed in definition.event_patterns or ():
+            if not universe.granted_by(placed.pattern):
+                problems.append(dead_pattern(str(placed.pattern), placed.place, universe))
+        for ref in definition.claude_tools:
+            if ref.name not in KNOWN_MODEL_TOOLS:
+                problems.extend(_doubtful_tool(ref))
+
+
+def dead_pattern(text: str, place: Place, universe: Universe) -> Problem:
+    """The warning about an allow pattern under which there is no event."""
+    hint = did_you_mean(text, universe.names) if universe.names else ""
+    message = f"no event matches {text!r}"
+    named = [n for n in universe.names_in(universe.named_only) if n.startswith(text[:-1])]
+    if text.endswith("*") and named:
+        message = f"no event that a wildcard may grant matches {text!r}"
+        hint = f"name it: {', '.join(named)}"
+    return Problem(place, "dead_pattern", message, hint, severity="warning")
+
+
+def _doubtful_tool(ref: Ref) -> list[Problem]:
+    hint = did_you_mean(ref.name, KNOWN_MODEL_TOOLS)
+    if not hint:
+        return []
+    message = f"{ref.name!r} is no model tool that we know"
+    return [Problem(ref.place, "unknown_model_tool", message, hint, severity="warning")]
+
+
+def _own_events(
+    capabilities: Mapping[str, Capability], names: Mapping[str, str], universe: Universe
+) -> dict[str, int]:
+    own = dict.fromkeys(capabilities, 0)
+    for definition in capabilities.values():
+        for placed in definition.event_patterns or ():
+            own[definition.id] |= universe.granted_by(placed.pattern)
+    for name, spec in universe.specs.items():
+        holder = capabilities.get(names.get(spec.capability or "", ""))
+        if holder is not None and holder.event_patterns is None:
+            own[holder.id] |= 1 << universe.index[name]
+    return own
+
+
+def _closures(
+    order: list[str], graph: Mapping[str, list[str]], capabilities: Mapping[str, Capability]
+) -> dict[str, tuple[str, ...]]:
+    found: dict[str, frozenset[str]] = {}
+    for name in order:
+        if not capabilities[name].is_grantable:
+            found[name] = frozenset()
+            continue
+        below = (found.get(required, frozenset()) for required in graph[name])
+        found[name] = frozenset((name,)).union(*below)
+    return {name: tuple(sorted(closure)) for name, closure in found.items()}

@@ -1,0 +1,165 @@
+"""Compile everything operators wrote into one revision, or refuse it with every reason."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from remit.errors import NotFoundError
+from remit.model.capability import Ref
+from remit.model.composition import Composition, Scalar
+from remit.model.definitions import Definitions
+from remit.model.event import Effect
+from remit.model.grant import Grant
+from remit.model.place import DefinitionError, Problem, by_place
+from remit.model.suggest import did_you_mean
+from remit.policy.catalogue import (
+    Approval,
+    Catalogue,
+    check_capability_ref,
+    compile_capabilities,
+)
+from remit.policy.flatten import Layer, flatten
+from remit.policy.lineage import bind, by_name, check_variables, declared_variables, lineages
+from remit.policy.resolve import make_grant, narrow_effect
+from remit.policy.universe import Universe
+from remit.policy.warnings import check_entries, grant_warnings
+
+_ABOUT_CAPABILITIES = ("unknown_capability", "dead_denial")
+"""Errors that mean nothing while the capabilities themselves could not be read."""
+
+Merged = dict[str, dict[str, Layer]]
+"""Layers by the values of the variables under which they were merged: long chains merge once."""
+
+
+def compile_definitions(
+    definitions: Definitions,
+    universe: Universe,
+    *,
+    revision: int = 1,
+    approvals: frozenset[Approval] = frozenset(),
+) -> Catalogue:
+    """Compile definitions against the events that exist.
+
+    Raises:
+        DefinitionError: something is wrong; it carries every problem, and nothing is in force.
+    """
+    problems = list(definitions.problems)
+    capabilities = compile_capabilities(definitions.capabilities, universe, problems)
+    compositions = by_name(definitions.compositions, problems)
+    built_on = lineages(compositions, problems)
+    catalogue = msgspec.structs.replace(
+        capabilities,
+        revision=revision,
+        approvals=approvals,
+        compositions=compositions,
+        lineages=built_on,
+        variables=declared_variables(line[-1] for line in built_on.values()),
+        grants={},
+    )
+    for composition in compositions.values():
+        _check_composition(catalogue, composition, problems)
+    errors = [problem for problem in problems if problem.is_error]
+    errors += _list_errors(catalogue) if errors else _fill_grants(catalogue)
+    if definitions.is_unread:
+        errors = [problem for problem in errors if problem.code not in _ABOUT_CAPABILITIES]
+    if errors:
+        raise DefinitionError(sorted(set(errors), key=by_place))
+    warnings = {problem for grant in catalogue.grants.values() for problem in grant.warnings}
+    warnings.update(problems)
+    return msgspec.structs.replace(catalogue, warnings=tuple(sorted(warnings, key=by_place)))
+
+
+def _fill_grants(catalogue: Catalogue) -> list[Problem]:
+    """Resolve every profile, so that a mistake in one is found before anybody holds it."""
+    errors: list[Problem] = []
+    merged: Merged = {}
+    for name in catalogue.compositions:
+        try:
+            catalogue.grants[name] = _resolve(catalogue, name, {}, merged)
+        except DefinitionError as error:
+            errors += error.problems
+    return errors
+
+
+def _list_errors(catalogue: Catalogue) -> list[Problem]:
+    """What is wrong with tool lists, beside the errors that keep the profiles from resolving."""
+    errors: list[Problem] = []
+    merged: Merged = {}
+    for name in catalogue.compositions:
+        try:
+            layer_of(catalogue, name, {}, merged)
+        except DefinitionError as error:
+            errors += error.problems
+    return errors
+
+
+def _check_composition(
+    catalogue: Catalogue, composition: Composition, problems: list[Problem]
+) -> None:
+    problems += check_variables(composition, catalogue.variables[composition.name])
+    for part in composition.parts:
+        for flag in part.flags:
+            ref = Ref(flag.capability, flag.place)
+            problems += check_capability_ref(ref, catalogue.capabilities, catalogue.names)
+
+
+def layer_of(
+    catalogue: Catalogue, profile: str, given: Mapping[str, Scalar], merged: Merged | None = None
+) -> tuple[Layer, dict[str, Scalar]]:
+    """A profile merged with all it builds on, and the values of its variables.
+
+    Raises:
+        NotFoundError: there is no such profile.
+        InvalidDataError: a variable does not fit its declaration.
+        DefinitionError: a value makes an entry of a tool list unreadable.
+    """
+    composition = _known(catalogue, profile)
+    environment = bind(catalogue.variables[profile], given)
+    problems: list[Problem] = []
+    layers = {} if merged is None else merged.setdefault(repr(sorted(environment.items())), {})
+    layer = flatten(catalogue.lineages[profile], environment, catalogue.names, problems, layers)
+    problems += check_entries(catalogue, composition, layer)
+    errors = [problem for problem in problems if problem.is_error]
+    if errors:
+        raise DefinitionError(sorted(errors, key=by_place))
+    return layer, environment
+
+
+def _known(catalogue: Catalogue, profile: str) -> Composition:
+    if profile not in catalogue.compositions:
+        raise NotFoundError(
+            f"there is no profile {profile!r}", hint=did_you_mean(profile, catalogue.compositions)
+        )
+    return catalogue.compositions[profile]
+
+
+def _resolve(
+    catalogue: Catalogue,
+    profile: str,
+    given: Mapping[str, Scalar],
+    merged: Merged | None = None,
+) -> Grant:
+    layer, environment = layer_of(catalogue, profile, given, merged)
+    composition = catalogue.compositions[profile]
+    grant = make_grant(catalogue, composition, layer, environment)
+    warnings = grant_warnings(catalogue, composition, layer, grant)
+    return msgspec.structs.replace(grant, warnings=tuple(sorted(set(warnings), key=by_place)))
+
+
+def resolve(
+    catalogue: Catalogue,
+    profile: str,
+    *,
+    variables: Mapping[str, Scalar] | None = None,
+    max_effect: Effect | None = None,
+) -> Grant:
+    """The grant of a profile in this revision.
+
+    Raises:
+        NotFoundError: there is no such profile.
+        InvalidDataError: a variable does not fit its declaration.
+        DefinitionError: a variable's value cannot stand where the profile uses it.
+    """
+    _known(catalogue, profile)
+    grant = _resolve(catalogue, profile, variables) if variables else catalogue.grants[profile]
+    return narrow_effect(catalogue, grant, max_effect) if max_effect else grant

@@ -1,0 +1,22 @@
+"""May a holder use an event? The hot path is one look-up in a frozenset."""
+
+from remit.model.decision import GRANTED, Reason
+from remit.model.grant import Grant
+
+
+def decide(grant: Grant, event: str) -> Reason:
+    """The reason why a holder may or may not use an event, by its canonical name."""
+    return GRANTED if event in grant.events else refusal(grant, event)
+
+
+def refusal(grant: Grant, event: str) -> Reason:
+    """Why an event is refused.
+
+    Computed from patterns and not from the events that exist, so that the answer is the same for an
+    event that exists and one that does not: a caller learns nothing by guessing names.
+    """
+    if any(pattern.covers(event) for pattern in grant.denied):
+        return "explicit_deny"
+    if any(pattern.covers(event) for pattern in grant.pending_patterns):
+        return "review_pending"
+    return "no_grant"

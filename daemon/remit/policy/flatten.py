@@ -1,0 +1,207 @@
+"""A profile and everything it builds on, merged into one layer.
+
+Among equals (several parents, several mixins, several components) order never matters: a capability
+switched off by one of them is off, lists are joined, and the smallest limit wins. Between ranks the
+later one decides about its flags: parents, then mixins, then the profile's own keys. A denial is
+never undone.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from remit.errors import InvalidPatternError
+from remit.model.composition import Composition, Condition, Flag, Part, Scalar, Text
+from remit.model.limits import NO_LIMITS, Limits
+from remit.model.place import Problem
+from remit.model.suggest import did_you_mean
+from remit.model.tool import ToolEntry
+
+_BLANK = re.compile(r"\{\{\s*([a-zA-Z0-9_]+)\s*\}\}")
+_SAFE_IN_TOOLS = re.compile(r"[a-z0-9][a-z0-9_.-]*")
+
+Environment = Mapping[str, Scalar]
+
+
+class Layer(msgspec.Struct, frozen=True):
+    """What a profile says once all it builds on is merged in."""
+
+    flags: Mapping[str, Flag] = {}
+    """By the id of the capability, whatever name the flag was written by."""
+    allowed: tuple[ToolEntry, ...] = ()
+    disallowed: tuple[ToolEntry, ...] = ()
+    limits: Limits = NO_LIMITS
+    prompt: str = ""
+
+
+EMPTY = Layer()
+
+
+def flatten(
+    lineage: Iterable[Composition],
+    environment: Environment,
+    names: Mapping[str, str],
+    problems: list[Problem],
+    layers: dict[str, Layer] | None = None,
+) -> Layer:
+    """Merge a profile with all it builds on.
+
+    Args:
+        lineage: everything the profile builds on, each after what it builds on itself; the
+            profile comes last.
+        environment: the value of every variable.
+        names: the id of a capability by each of its names, so that one flag overrules another
+            whichever name it is written by.
+        problems: errors in variables and patterns are added here.
+        layers: what is merged already under the same environment; more is added.
+    """
+    layers = {} if layers is None else layers
+    flat = EMPTY
+    for composition in lineage:
+        if composition.name not in layers:
+            flat = _flatten_one(composition, layers, environment, names, problems)
+            layers[composition.name] = flat
+        flat = layers[composition.name]
+    return flat
+
+
+def _flatten_one(
+    composition: Composition,
+    layers: Mapping[str, Layer],
+    environment: Environment,
+    names: Mapping[str, str],
+    problems: list[Problem],
+) -> Layer:
+    parents = [layers[ref.name] for ref in composition.extends if ref.name in layers]
+    mixins = [
+        layers[mixin.ref.name]
+        for mixin in composition.mixins
+        if mixin.ref.name in layers and _holds(mixin.when, environment)
+    ]
+    own = [
+        _layer_of(part, environment, names, problems)
+        for part in composition.parts
+        if _holds(part.when, environment)
+    ]
+    return _over(_over(_beside(parents), _beside(mixins)), _beside(own))
+
+
+def _beside(layers: list[Layer]) -> Layer:
+    """Merge equals."""
+    if len(layers) == 1:
+        return layers[0]
+    flags: dict[str, Flag] = {}
+    for layer in layers:
+        for name, flag in layer.flags.items():
+            flags[name] = _cautious(flags[name], flag) if name in flags else flag
+    return _joined(layers, flags)
+
+
+def _cautious(one: Flag, other: Flag) -> Flag:
+    """Off beats on; between equal flags the place decides, so that order never does."""
+    if one.on != other.on:
+        return one if not one.on else other
+    return min(one, other, key=lambda flag: flag.place)
+
+
+def _over(lower: Layer, upper: Layer) -> Layer:
+    """Put one rank over another: its flags win, everything else is joined."""
+    if upper is EMPTY or lower is EMPTY:
+        return lower if upper is EMPTY else upper
+    return _joined([lower, upper], {**lower.flags, **upper.flags})
+
+
+def _joined(layers: list[Layer], flags: Mapping[str, Flag]) -> Layer:
+    if not layers:
+        return EMPTY
+    limits = NO_LIMITS
+    for layer in layers:
+        limits = limits.smallest(layer.limits)
+    return Layer(
+        flags=flags,
+        allowed=_union(layer.allowed for layer in layers),
+        disallowed=_union(layer.disallowed for layer in layers),
+        limits=limits,
+        prompt="\n\n".join(layer.prompt for layer in layers if layer.prompt),
+    )
+
+
+def _union(lists: Iterable[tuple[ToolEntry, ...]]) -> tuple[ToolEntry, ...]:
+    return tuple(dict.fromkeys(entry for entries in lists for entry in entries))
+
+
+def _holds(conditions: Iterable[Condition], environment: Environment) -> bool:
+    return all(
+        condition.variable in environment
+        and same_value(environment[condition.variable], condition.value)
+        for condition in conditions
+    )
+
+
+def same_value(one: Scalar, other: Scalar) -> bool:
+    """Equality that keeps true apart from 1."""
+    return one == other and isinstance(one, bool) == isinstance(other, bool)
+
+
+def _layer_of(
+    part: Part, environment: Environment, names: Mapping[str, str], problems: list[Problem]
+) -> Layer:
+    flags: dict[str, Flag] = {}
+    for flag in part.flags:
+        name = names.get(flag.capability, flag.capability)
+        flags[name] = _cautious(flags[name], flag) if name in flags else flag
+    return Layer(
+        flags=flags,
+        allowed=_entries(part.allowed, environment, problems),
+        disallowed=_entries(part.disallowed, environment, problems),
+        limits=part.limits,
+        prompt=_filled(part.prompt, environment, problems) if part.prompt else "",
+    )
+
+
+def _entries(
+    texts: Iterable[Text], environment: Environment, problems: list[Problem]
+) -> tuple[ToolEntry, ...]:
+    entries = []
+    for text in texts:
+        filled = _filled(text, environment, problems, in_tools=True)
+        try:
+            entries.append(ToolEntry.parse(filled, text.place))
+        except InvalidPatternError as error:
+            problems.append(Problem(text.place, error.code, error.message, error.hint))
+    return tuple(entries)
+
+
+def _filled(
+    text: Text, environment: Environment, problems: list[Problem], *, in_tools: bool = False
+) -> str:
+    """Put the values of variables into a string.
+
+    INVARIANT: a value never brings a `*` or a colon into a tool list, so it cannot widen a grant
+    beyond the pattern that the operator wrote around it.
+    """
+    if "{{" not in text.text:
+        return text.text
+
+    def value_of(match: re.Match[str]) -> str:
+        name = match.group(1)
+        if name not in environment:
+            message = f"there is no variable {name!r}"
+            hint = did_you_mean(name, environment) or "declare it under 'variables:'"
+            problems.append(Problem(text.place, "unknown_variable", message, hint))
+            return "unknown"
+        value = _text_of(environment[name])
+        if in_tools and not _SAFE_IN_TOOLS.fullmatch(value):
+            message = f"the value {value!r} of {name!r} cannot stand in a tool list"
+            hint = "there, a variable holds lowercase letters, digits and _ . - only"
+            problems.append(Problem(text.place, "unsafe_value", message, hint))
+            return "unsafe"
+        return value
+
+    return _BLANK.sub(value_of, text.text)
+
+
+def _text_of(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,82 @@
+"""What has drifted apart: events, capabilities, profiles and tool names."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from remit.model.place import Place, Problem
+from remit.policy.catalogue import Catalogue
+from remit.policy.toolnames import conflicts
+
+Finding = dict[str, Any]
+
+
+def lint(catalogue: Catalogue) -> dict[str, list[Finding]]:
+    """Every kind of drift, each a sorted list of findings."""
+    return {
+        "dead_patterns": _of_code(catalogue, "dead_pattern"),
+        "unmapped_events": _unmapped(catalogue),
+        "unused_capabilities": _unused(catalogue),
+        "undefined_capabilities": _undefined(catalogue),
+        "deprecated_in_use": _of_code(catalogue, "deprecated", "old_name", "retired"),
+        "broken_requirements": _of_code(catalogue, "broken_requirement"),
+        "tool_name_conflicts": [
+            {"name": name, "events": events} for name, events in conflicts(catalogue.universe)
+        ],
+    }
+
+
+def _finding(name: str, place: Place | None, **more: Any) -> Finding:
+    where = {"file": place.file, "line": place.line, "column": place.column} if place else {}
+    return {"name": name, **where, **more}
+
+
+def _of_code(catalogue: Catalogue, *codes: str) -> list[Finding]:
+    found = (problem for problem in catalogue.warnings if problem.code in codes)
+    return [_finding(_quoted(p), p.place, message=p.message, hint=p.hint) for p in found]
+
+
+def _quoted(problem: Problem) -> str:
+    """What a warning is about: the first thing it quotes, else its first word."""
+    parts = problem.message.split("'")
+    quoted = 2
+    return parts[1] if len(parts) > quoted else problem.message.split()[0]
+
+
+def _unmapped(catalogue: Catalogue) -> list[Finding]:
+    """Events that no capability holds: nobody gets them but by name."""
+    mapped = 0
+    for bits in catalogue.own_events.values():
+        mapped |= bits
+    names = catalogue.universe.names_in(catalogue.universe.everything & ~mapped)
+    specs = catalogue.universe.specs
+    return [_finding(n, specs[n].place, capability=specs[n].capability) for n in names]
+
+
+def _unused(catalogue: Catalogue) -> list[Finding]:
+    """Capabilities that no profile holds, asks for, or reaches through requires."""
+    used = set(catalogue.base)
+    for grant in catalogue.grants.values():
+        used.update(grant.capabilities, grant.pending_review)
+    names = sorted(set(catalogue.capabilities) - _with_requires(catalogue, used))
+    return [
+        _finding(name, catalogue.capabilities[name].place)
+        for name in names
+        if catalogue.capabilities[name].is_grantable
+    ]
+
+
+def _with_requires(catalogue: Catalogue, names: Iterable[str]) -> set[str]:
+    return set().union(*({name, *catalogue.closures[name]} for name in names))
+
+
+def _undefined(catalogue: Catalogue) -> list[Finding]:
+    """Capabilities that handlers name and no file defines."""
+    missing: dict[str, list[str]] = {}
+    for event, spec in catalogue.universe.specs.items():
+        if spec.capability and spec.capability not in catalogue.names:
+            missing.setdefault(spec.capability, []).append(event)
+    specs = catalogue.universe.specs
+    return [
+        _finding(name, specs[min(events)].place, events=sorted(events))
+        for name, events in sorted(missing.items())
+    ]

@@ -1,0 +1,52 @@
+"""Questions that look the other way: who holds an event, what a capability gives."""
+
+from typing import Any
+
+from remit.errors import NotFoundError
+from remit.model.limits import NO_LIMITS
+from remit.model.suggest import did_you_mean
+from remit.policy.catalogue import Catalogue
+
+
+def who_can(catalogue: Catalogue, event: str) -> list[str]:
+    """The profiles that grant an event, sorted."""
+    name = catalogue.universe.canonical(event)
+    return sorted(profile for profile, grant in catalogue.grants.items() if name in grant.events)
+
+
+def capability_id(catalogue: Catalogue, name: str) -> str:
+    """The canonical id of a capability.
+
+    Raises:
+        NotFoundError: no capability has that name.
+    """
+    if name not in catalogue.names:
+        hint = did_you_mean(name, catalogue.capabilities)
+        raise NotFoundError(f"there is no capability {name!r}", hint=hint)
+    return catalogue.names[name]
+
+
+def gives(catalogue: Catalogue, name: str) -> dict[str, Any]:
+    """Everything a capability gives, with all it requires."""
+    found = capability_id(catalogue, name)
+    definition = catalogue.capabilities[found]
+    closure = catalogue.closures[found]
+    bits = 0
+    tools: set[str] = set()
+    limits = NO_LIMITS
+    for member in closure:
+        bits |= catalogue.own_events[member]
+        tools.update(ref.name for ref in catalogue.capabilities[member].claude_tools)
+        limits = limits.smallest(catalogue.capabilities[member].resource_limits)
+    return {
+        "capability": found,
+        "description": definition.description,
+        "status": definition.status,
+        "events": catalogue.universe.names_in(bits),
+        "own_events": catalogue.universe.names_in(catalogue.own_events[found]),
+        "claude_tools": sorted(tools),
+        "requires": [member for member in closure if member != found],
+        "limits": limits.to_json(),
+        "system_prompt": definition.system_prompt,
+        "security_review_required": definition.security_review_required,
+    }

@@ -1,0 +1,226 @@
+"""From a profile to a grant.
+
+The order is fixed: base, extends, mixins, flags, requires, additional tools, disallowed tools, review
+gate, parent ceiling. Denials come after everything that adds, so nothing re-adds what they took.
+"""
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from remit.model.composition import Composition, Scalar
+from remit.model.event import Effect, effect_at_most
+from remit.model.grant import Grant
+from remit.model.limits import NO_LIMITS
+from remit.model.patterns import EventPattern
+from remit.model.tool import ToolEntry
+from remit.policy.catalogue import Catalogue
+from remit.policy.flatten import Layer
+from remit.policy.universe import Universe
+
+
+class Holding(msgspec.Struct, frozen=True):
+    """Which capabilities a profile holds, and which of them wait for a review."""
+
+    active: tuple[str, ...]
+    pending: tuple[str, ...]
+
+
+def hold(catalogue: Catalogue, profile: str, layer: Layer) -> Holding:
+    """Follow flags and requires; a capability that waits for review brings nothing with it."""
+    roots = chosen(catalogue, layer)
+    wanted = frozenset().union(*(catalogue.closures[root] for root in roots))
+    waiting = wanted.intersection(gated_capabilities(catalogue, profile))
+    if not waiting:
+        return Holding(tuple(sorted(wanted)), ())
+    active: set[str] = set()
+    pending: set[str] = set()
+    frontier = list(roots)
+    while frontier:
+        name = frontier.pop()
+        if name in waiting:
+            pending.add(name)
+        elif name not in active and catalogue.capabilities[name].is_grantable:
+            active.add(name)
+            frontier += (catalogue.names[r.name] for r in catalogue.capabilities[name].requires)
+    return Holding(tuple(sorted(active)), tuple(sorted(pending)))
+
+
+def chosen(catalogue: Catalogue, layer: Layer) -> tuple[str, ...]:
+    """The base and the capabilities that are switched on, by canonical id, as far as grantable."""
+    switched_on = (name for name, flag in layer.flags.items() if flag.on)
+    roots = {*switched_on, *catalogue.base}
+    return tuple(sorted(n for n in roots if catalogue.capabilities[n].is_grantable))
+
+
+def make_grant(
+    catalogue: Catalogue,
+    composition: Composition,
+    layer: Layer,
+    environment: Mapping[str, Scalar],
+) -> Grant:
+    """Compile a flattened profile into a grant, without its warnings."""
+    universe = catalogue.universe
+    holding = hold(catalogue, composition.name, layer)
+    exposed = unexposed = 0
+    tools: set[str] = set()
+    limits = layer.limits
+    for name in holding.active:
+        definition = catalogue.capabilities[name]
+        if definition.mcp_tools:
+            exposed |= catalogue.own_events[name]
+        else:
+            unexposed |= catalogue.own_events[name]
+        if definition.claude_tools:
+            tools.update(ref.name for ref in definition.claude_tools)
+        if definition.resource_limits is not NO_LIMITS:
+            limits = limits.smallest(definition.resource_limits)
+    bits = held_bits = exposed | unexposed
+    held_tools = frozenset(tools)
+    for entry in layer.allowed:
+        added = universe.granted_by(entry.pattern) if entry.pattern else 0
+        bits |= added
+        exposed |= added
+        tools.update([entry.model_tool] if entry.model_tool else [])
+    gated = gated_capabilities(catalogue, composition.name)
+    for name in gated:
+        bits &= ~(catalogue.own_events[name] & ~held_bits)
+        definition = catalogue.capabilities[name]
+        tools -= {ref.name for ref in definition.claude_tools} - held_tools
+    denied = denied_bits(catalogue, layer.disallowed)
+    tools -= _denied_tools(layer.disallowed, tools)
+    bits &= ~denied
+    events = frozenset(universe.names_in(bits))
+    hidden = bits & ~exposed
+    stopped = _stopped_by_review(catalogue, gated, layer.allowed, held_bits, held_tools)
+    return Grant(
+        profile=composition.name,
+        revision=catalogue.revision,
+        bits=bits,
+        events=events,
+        denied=_denials(universe, layer.disallowed),
+        denied_events=tuple(universe.names_in(denied)),
+        exposed=events if hidden == 0 else frozenset(universe.names_in(bits & ~hidden)),
+        claude_tools=frozenset(tools),
+        denied_tools=frozenset(e.model_tool for e in layer.disallowed if e.model_tool),
+        limits=limits,
+        capabilities=holding.active,
+        pending_review=tuple(sorted({*holding.pending, *stopped})),
+        pending_patterns=_pending_patterns(catalogue, holding.pending, gated, layer.allowed),
+        prompt=layer.prompt,
+        config={n: f.config for n, f in layer.flags.items() if f.on and f.config is not None},
+        variables=dict(environment),
+    )
+
+
+def _denials(universe: Universe, entries: Iterable[ToolEntry]) -> tuple[EventPattern, ...]:
+    patterns = (entry.pattern for entry in entries if entry.pattern)
+    return tuple(denial for pattern in patterns for denial in universe.denials(pattern))
+
+
+def denied_bits(catalogue: Catalogue, entries: Iterable[ToolEntry]) -> int:
+    """Every event that a deny list takes away."""
+    bits = 0
+    for entry in entries:
+        if entry.pattern:
+            bits |= catalogue.universe.denied_by(entry.pattern)
+    return bits
+
+
+def _denied_tools(entries: Iterable[ToolEntry], tools: set[str]) -> set[str]:
+    named = {entry.model_tool for entry in entries if entry.model_tool}
+    everything = any(entry.pattern and entry.pattern.is_everything for entry in entries)
+    return set(tools) if everything else named & tools
+
+
+def gated_capabilities(catalogue: Catalogue, profile: str) -> tuple[str, ...]:
+    """Capabilities whose events wait for a review in this profile, held or not.
+
+    Naming such an event in `additional_tools` must not be a way around the review.
+    """
+    return tuple(n for n in catalogue.fingerprints if catalogue.needs_review(profile, n))
+
+
+def _stopped_by_review(
+    catalogue: Catalogue,
+    gated: Iterable[str],
+    allowed: Iterable[ToolEntry],
+    held_bits: int,
+    held_tools: frozenset[str],
+) -> set[str]:
+    """The gated capabilities that take something away which the allow lists name."""
+    added_bits = 0
+    added_tools = set()
+    for entry in allowed:
+        added_bits |= catalogue.universe.granted_by(entry.pattern) if entry.pattern else 0
+        added_tools.add(entry.model_tool)
+    stopped = set()
+    for name in gated:
+        events = catalogue.own_events[name] & ~held_bits & added_bits
+        tools = {ref.name for ref in catalogue.capabilities[name].claude_tools} - held_tools
+        if events or tools & added_tools:
+            stopped.add(name)
+    return stopped
+
+
+def _pending_patterns(
+    catalogue: Catalogue, held: Iterable[str], gated: Iterable[str], allowed: Iterable[ToolEntry]
+) -> tuple[EventPattern, ...]:
+    """What approvals would allow: all of a held capability, of another what the allow lists name."""
+    listed = [catalogue.universe.present(entry.pattern) for entry in allowed if entry.pattern]
+    shared = (one.overlap(other) for other in _patterns_of(catalogue, gated) for one in listed)
+    return (*_patterns_of(catalogue, held), *(pattern for pattern in shared if pattern))
+
+
+def _patterns_of(catalogue: Catalogue, names: Iterable[str]) -> tuple[EventPattern, ...]:
+    patterns = []
+    for name in sorted(names):
+        listed = catalogue.capabilities[name].event_patterns
+        if listed is None:
+            own = catalogue.universe.names_in(catalogue.own_events[name])
+            patterns += [EventPattern(event, exact=True) for event in own]
+        else:
+            patterns += [catalogue.universe.present(placed.pattern) for placed in listed]
+    return tuple(patterns)
+
+
+def narrow_effect(catalogue: Catalogue, grant: Grant, ceiling: Effect) -> Grant:
+    """Keep only the events that do no more than `ceiling`.
+
+    Nobody states the effect of a model tool, and what is not stated never qualifies: none is kept.
+    """
+    specs = catalogue.universe.specs
+    kept = frozenset(name for name in grant.events if effect_at_most(specs[name], ceiling))
+    narrowed = _with_events(catalogue, grant, kept)
+    return msgspec.structs.replace(narrowed, claude_tools=frozenset())
+
+
+def confine(catalogue: Catalogue, grant: Grant, ceiling: Grant) -> Grant:
+    """Keep a grant under another one: the parent ceiling of a child."""
+    confined = _with_events(catalogue, grant, grant.events & ceiling.events)
+    return msgspec.structs.replace(
+        confined,
+        claude_tools=grant.claude_tools & ceiling.claude_tools,
+        limits=grant.limits.smallest(ceiling.limits),
+    )
+
+
+def _with_events(catalogue: Catalogue, grant: Grant, events: frozenset[str]) -> Grant:
+    return msgspec.structs.replace(
+        grant,
+        events=events,
+        bits=catalogue.universe.bits_of(events),
+        exposed=grant.exposed & events,
+    )
+
+
+def grant_everything(catalogue: Catalogue) -> Grant:
+    """The operator's grant: every event of the revision, without limits or gates."""
+    return Grant(
+        profile="",
+        revision=catalogue.revision,
+        bits=catalogue.universe.everything,
+        events=frozenset(catalogue.universe.names),
+        exposed=frozenset(catalogue.universe.names),
+        capabilities=tuple(sorted(catalogue.capabilities)),
+    )

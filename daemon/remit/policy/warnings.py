@@ -1,0 +1,166 @@
+"""What is wrong with a profile, and what is merely worth saying about it."""
+
+from remit.model.composition import Composition
+from remit.model.grant import Grant
+from remit.model.place import Place, Problem
+from remit.model.suggest import did_you_mean
+from remit.model.tool import KNOWN_MODEL_TOOLS, ToolEntry
+from remit.policy.catalogue import Catalogue, dead_pattern
+from remit.policy.flatten import Layer
+
+
+def check_entries(catalogue: Catalogue, composition: Composition, layer: Layer) -> list[Problem]:
+    """Errors in tool lists: a bare `*` that grants, a denial that denies nothing."""
+    problems = []
+    for entry in layer.allowed:
+        if entry.pattern and entry.pattern.is_everything and not composition.operator:
+            message = f"the profile {composition.name!r} may not allow every event"
+            hint = "name what it needs, or mark it 'operator: true'"
+            problems.append(Problem(entry.place, "bare_wildcard", message, hint))
+    for entry in layer.disallowed:
+        if entry.pattern and not _denies_something(catalogue, entry):
+            message = f"no event matches {entry.text!r}, so this denies nothing"
+            hint = did_you_mean(entry.text, _known_events(catalogue))
+            problems.append(Problem(entry.place, "dead_denial", message, hint))
+    return problems
+
+
+def _denies_something(catalogue: Catalogue, entry: ToolEntry) -> bool:
+    pattern = entry.pattern
+    if pattern is None or pattern.is_everything or catalogue.universe.denied_by(pattern):
+        return True
+    # A name that a capability holds is no typo, even while its handler is not loaded.
+    return any(pattern.covers(name) for name in _named_events(catalogue))
+
+
+def _named_events(catalogue: Catalogue) -> set[str]:
+    return {
+        placed.pattern.prefix
+        for definition in catalogue.capabilities.values()
+        for placed in definition.event_patterns or ()
+        if placed.pattern.exact
+    }
+
+
+def _known_events(catalogue: Catalogue) -> set[str]:
+    return _named_events(catalogue).union(catalogue.universe.names)
+
+
+def grant_warnings(
+    catalogue: Catalogue, composition: Composition, layer: Layer, grant: Grant
+) -> list[Problem]:
+    """Everything in a profile that works differently from what its author may think."""
+    return [
+        *_entry_warnings(catalogue, layer),
+        *_flag_warnings(catalogue, layer, grant),
+        *_review_warnings(composition, grant),
+        *_broken_requirements(catalogue, composition, layer, grant),
+    ]
+
+
+def _warning(place: Place, code: str, message: str, hint: str = "") -> Problem:
+    return Problem(place, code, message, hint, severity="warning")
+
+
+def _entry_warnings(catalogue: Catalogue, layer: Layer) -> list[Problem]:
+    universe = catalogue.universe
+    own_tools = {
+        ref.name
+        for definition in catalogue.capabilities.values()
+        for ref in definition.claude_tools
+    }
+    problems = []
+    for entry in layer.allowed:
+        if entry.pattern and not universe.granted_by(entry.pattern):
+            problems.append(dead_pattern(entry.text, entry.place, universe))
+    for entry in (*layer.allowed, *layer.disallowed):
+        if entry.model_tool and entry.model_tool not in KNOWN_MODEL_TOOLS | own_tools:
+            known = KNOWN_MODEL_TOOLS | own_tools
+            hint = did_you_mean(entry.text, known) or "an event has a colon, as in 'state:get'"
+            message = f"{entry.text!r} is no model tool that we know"
+            problems.append(_warning(entry.place, "unknown_model_tool", message, hint))
+        elif entry.text in universe.aliases:
+            name = universe.aliases[entry.text]
+            message = f"{entry.text!r} is an old name of {name!r}"
+            problems.append(_warning(entry.place, "old_name", message, f"write {name!r}"))
+    return problems
+
+
+def _flag_warnings(catalogue: Catalogue, layer: Layer, grant: Grant) -> list[Problem]:
+    problems = []
+    for flag in layer.flags.values():
+        definition = catalogue.capabilities[catalogue.names[flag.capability]]
+        if not flag.on and definition.id in grant.capabilities:
+            how = "is always included" if definition.always_included else "is required by another"
+            message = f"{flag.capability!r} is switched off here, but it {how}"
+            hint = "deny its events with 'disallowed_tools', or drop what requires it"
+            problems.append(_warning(flag.place, "flag_without_effect", message, hint))
+        if flag.on and not definition.is_grantable:
+            message = f"{flag.capability!r} is {definition.status}: it grants nothing"
+            problems.append(_warning(flag.place, definition.status, message, "remove it"))
+        if flag.on and definition.status == "deprecated":
+            hint = _successor(catalogue, definition.id)
+            message = f"{flag.capability!r} is deprecated"
+            problems.append(_warning(flag.place, "deprecated", message, hint))
+    return problems
+
+
+def _successor(catalogue: Catalogue, name: str) -> str:
+    for definition in catalogue.capabilities.values():
+        if any(ref.name == name for ref in definition.replaces):
+            return f"use {definition.id!r}"
+    return ""
+
+
+def _review_warnings(composition: Composition, grant: Grant) -> list[Problem]:
+    return [
+        _warning(
+            composition.place,
+            "review_pending",
+            f"{name!r} waits for a security review in the profile {grant.profile!r}",
+            f"an operator approves it with: remit review approve {grant.profile} {name}",
+        )
+        for name in grant.pending_review
+    ]
+
+
+def _broken_requirements(
+    catalogue: Catalogue, composition: Composition, layer: Layer, grant: Grant
+) -> list[Problem]:
+    """A capability that still gives something while what it requires was taken away."""
+    problems = []
+    taken = _taken(catalogue, layer, grant)
+    held = frozenset(grant.capabilities)
+    for name in grant.capabilities:
+        for ref in catalogue.capabilities[name].requires:
+            required = catalogue.names[ref.name]
+            if required in held and required not in taken:
+                continue
+            if not catalogue.own_events[name] & grant.bits:
+                break
+            if required not in held:
+                status = catalogue.capabilities[required].status
+                why = status if status != "available" else "waiting for review"
+                message = f"{name} is granted but {required}, which it requires, is {why}"
+                problems.append(_warning(composition.place, "broken_requirement", message))
+            for event, place in taken.get(required, ()):
+                message = f"{name} is granted but {event}, which it requires, is denied"
+                hint = f"allow {event}, or switch {name} off"
+                problems.append(_warning(place, "broken_requirement", message, hint))
+    return problems
+
+
+def _taken(catalogue: Catalogue, layer: Layer, grant: Grant) -> dict[str, list[tuple[str, Place]]]:
+    """What the denials of a profile take from each capability that it holds."""
+    denied = catalogue.universe.bits_of(grant.denied_events)
+    own = catalogue.own_events
+    touched = {name: own[name] & denied for name in grant.capabilities if own[name] & denied}
+    taken: dict[str, list[tuple[str, Place]]] = {name: [] for name in touched}
+    for entry in layer.disallowed if touched else ():
+        bits = catalogue.universe.denied_by(entry.pattern) if entry.pattern else 0
+        for name, left in touched.items():
+            if left & bits:
+                events = catalogue.universe.names_in(left & bits)
+                taken[name] += [(event, entry.place) for event in events]
+                touched[name] = left & ~bits
+    return taken

@@ -1,0 +1,145 @@
+"""capabilities.yaml: its keys, and how the file becomes capabilities."""
+
+from typing import Any
+
+from remit.config.kinds import (
+    BAD,
+    ChoiceKind,
+    Field,
+    FlagKind,
+    JsonKind,
+    ListKind,
+    MapKind,
+    RecordKind,
+    Report,
+    TextKind,
+    WholeKind,
+)
+from remit.config.nodes import Node
+from remit.errors import InvalidPatternError
+from remit.model.capability import (
+    INJECT_MODES,
+    STATUSES,
+    Capability,
+    PlacedPattern,
+    Ref,
+)
+from remit.model.limits import LIMIT_NAMES, Limits
+from remit.model.patterns import EventPattern
+from remit.model.place import Place
+
+CAPABILITY_NAME = r"[a-z][a-z0-9_-]{0,63}"
+MODEL_TOOL = r"[A-Za-z][A-Za-z0-9_-]*"
+VERSION = 1
+
+
+def _parse_pattern(text: str, place: Place, report: Report) -> PlacedPattern | None:
+    try:
+        pattern = EventPattern.parse(text)
+    except InvalidPatternError as error:
+        report.add(place, error.code, error.message, error.hint)
+        return None
+    if pattern.is_everything:
+        hint = "name the events, or a prefix as in 'state:*'"
+        report.add(place, "bare_wildcard", "a capability cannot hold every event", hint)
+        return None
+    return PlacedPattern(pattern, place)
+
+
+class PatternKind(TextKind, frozen=True):
+    """An event pattern."""
+
+    def read(self, node: Node, report: Report) -> Any:
+        """Read a pattern with its place."""
+        text = super().read(node, report)
+        return BAD if text is BAD else _parse_pattern(text, node.place, report) or BAD
+
+    def schema(self) -> dict[str, Any]:
+        """A string such as 'state:get' or 'state:*'."""
+        return {"type": "string", "pattern": "^[a-z][a-z0-9_]*:[a-z0-9_.:*-]+$"}
+
+
+def _limits(values: dict[str, Any], _node: Node) -> Limits:
+    return Limits(**values)
+
+
+LIMITS = RecordKind(
+    {
+        name: Field(WholeKind(), f"{name.replace('_', ' ')}; the smallest of several sources wins")
+        for name in LIMIT_NAMES
+    },
+    _limits,
+    "limits",
+)
+_TEXTS = ListKind(TextKind())
+CAPABILITY_REF = TextKind(Ref, pattern=CAPABILITY_NAME, what="a capability name")
+_REFS = ListKind(CAPABILITY_REF, single=True)
+
+CAPABILITY_FIELDS: dict[str, Field] = {
+    "description": Field(TextKind(), "What it lets an agent do, in one line", required=True),
+    "event_patterns": Field(
+        ListKind(PatternKind()),
+        "Events it grants, by name or by a prefix ending in '*'; "
+        "absent: the handlers that name this capability",
+    ),
+    "claude_tools": Field(
+        ListKind(TextKind(Ref, pattern=MODEL_TOOL, what="a model tool")),
+        "Host-side tools such as WebFetch; a name space of their own",
+    ),
+    "requires": Field(_REFS, "Capabilities that come with it"),
+    "always_included": Field(FlagKind(), "Every profile gets it"),
+    "mcp_tools": Field(FlagKind(), "Whether tool lists show its events; never grants"),
+    "resource_limits": Field(LIMITS, "Limits that come with it"),
+    "security_review_required": Field(
+        FlagKind(), "Inert in a profile until an operator approves the pair"
+    ),
+    "name": Field(TextKind(limit=200), "Name for people"),
+    "category": Field(TextKind(limit=200), "Group in lists"),
+    "icon": Field(TextKind(limit=100), "Icon in lists"),
+    "tags": Field(_TEXTS, "Words to find it by"),
+    "features": Field(_TEXTS, "Selling points shown in lists"),
+    "status": Field(
+        ChoiceKind(STATUSES),
+        "available, coming_soon (listed, grants nothing), deprecated (works, warned), "
+        "retired (grants nothing)",
+    ),
+    "version": Field(TextKind(limit=64), "Version of this definition"),
+    "aliases": Field(_REFS, "Old names that still work, with a warning"),
+    "replaces": Field(_REFS, "Names that this capability supersedes"),
+    "system_prompt": Field(TextKind(), "Text added to the agent's system prompt"),
+    "inject": Field(ChoiceKind(INJECT_MODES), "When the system prompt is added"),
+    "skills": Field(_TEXTS, "Skills that belong to it"),
+    "config_schema": Field(JsonKind(), "JSON Schema of its per-agent configuration"),
+    "mounts": Field(ListKind(JsonKind()), "Files mounted into the session file system"),
+}
+
+
+def _capability(name: str, place: Place, values: dict[str, Any]) -> Capability:
+    return Capability(id=name, place=place, **values)
+
+
+CAPABILITY_FILE = RecordKind(
+    {
+        "version": Field(WholeKind(VERSION, VERSION), f"Version of this format: {VERSION}"),
+        "capabilities": Field(
+            MapKind(
+                TextKind(pattern=CAPABILITY_NAME, what="a capability name"),
+                RecordKind(CAPABILITY_FIELDS, lambda values, _node: values, "a capability"),
+                _capability,
+            ),
+            "The definitions, by name",
+            required=True,
+        ),
+    },
+    lambda values, _node: values.get("capabilities", ()),
+    "capabilities.yaml",
+)
+
+
+def read_capability_file(node: Node | None, file: str, report: Report) -> tuple[Capability, ...]:
+    """Read capabilities.yaml; what could be read is answered even when problems were reported."""
+    if node is None:
+        report.add(Place(file), "empty_file", "the file is empty", "start with 'capabilities:'")
+        return ()
+    found = CAPABILITY_FILE.read(node, report)
+    return found if isinstance(found, tuple) else ()

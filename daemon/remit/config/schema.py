@@ -1,0 +1,26 @@
+"""JSON Schemas of the files that people write, for editors."""
+
+from collections.abc import Callable
+from typing import Any
+
+from remit.config.capability_file import CAPABILITY_FILE
+from remit.config.composition_file import composition_kind
+
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def capability_schema() -> dict[str, Any]:
+    """The schema of capabilities.yaml."""
+    return {"$schema": _DIALECT, "title": "capabilities.yaml"} | CAPABILITY_FILE.schema()
+
+
+def composition_schema() -> dict[str, Any]:
+    """The schema of a composition."""
+    kind = composition_kind(lambda _component, _source, _report: None)
+    return {"$schema": _DIALECT, "title": "a remit composition"} | kind.schema()
+
+
+SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {
+    "capability": capability_schema,
+    "composition": composition_schema,
+}

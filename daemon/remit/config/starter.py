@@ -1,0 +1,12 @@
+"""The definitions that come with remit."""
+
+from pathlib import Path
+
+import remit
+
+
+def starter_dir() -> Path:
+    """The starter catalogue's folder: inside the installed package, else the checkout's root."""
+    package = Path(remit.__file__).parent
+    packaged = package / "starter"
+    return packaged if packaged.is_dir() else package.parent.parent

@@ -1,0 +1,128 @@
+"""An open SQLite file: one connection that writes, one that reads, each with its thread."""
+
+import sqlite3
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from pathlib import Path
+from types import TracebackType
+from typing import Self, TypeVar
+
+from anyio import to_thread
+
+from remit.errors import StoreError
+from remit.store.failures import store_error
+from remit.store.schema import Migration, migrate, read_migrations
+from remit.store.worker import Worker
+from remit.store.writer import GroupCommit, SnapshotRead
+
+T = TypeVar("T")
+
+
+class Database:
+    """Reads and writes by functions of a connection; open it with `async with`."""
+
+    def __init__(
+        self,
+        path: str,
+        *,
+        clock: Callable[[], float] = time.time,
+        lock_wait: float = 2.0,
+        migrations: Sequence[Migration] | None = None,
+    ) -> None:
+        """Name the file; nothing is touched before `async with`.
+
+        Args:
+            path: where the file is or shall be.
+            clock: tells the seconds since the epoch.
+            lock_wait: seconds to wait for an outsider (a shell, a backup) that locks the file.
+            migrations: the steps to apply instead of the shipped ones.
+        """
+        self.path = path
+        self._lock_wait = lock_wait
+        self.clock = clock
+        self._migrations = read_migrations() if migrations is None else migrations
+        self._commit = GroupCommit(path)
+        self._writer: Worker | None = None
+        self._reader: Worker | None = None
+
+    @property
+    def commits(self) -> int:
+        """How many transactions reached the disk since the database was opened."""
+        return self._commit.commits
+
+    async def write(self, function: Callable[[sqlite3.Connection], T]) -> T:
+        """Run `function` inside the next transaction and return after its commit.
+
+        It may run beside others but never sees half of one. A caller that is cancelled while it
+        waits does not stop the write.
+
+        Raises:
+            StoreError: the database cannot be written; nothing of this write is kept.
+        """
+        return await self._open(self._writer).run(function)
+
+    async def read(self, function: Callable[[sqlite3.Connection], T]) -> T:
+        """Run `function` on a snapshot that holds every write acknowledged before the call.
+
+        Raises:
+            StoreError: the database cannot be read.
+        """
+        return await self._open(self._reader).run(function)
+
+    async def __aenter__(self) -> Self:
+        writing, reading = await to_thread.run_sync(self._connect)
+        self._writer = Worker("remit-store-writer", writing, self._commit)
+        self._reader = Worker("remit-store-reader", reading, SnapshotRead(self.path))
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        # The writer closes last: the last connection folds the write-ahead log into the file.
+        await self._open(self._reader).close()
+        await self._open(self._writer).close()
+
+    def _open(self, worker: Worker | None) -> Worker:
+        if worker is None:
+            raise StoreError("the store is not open", hint="use it inside 'async with'")
+        return worker
+
+    def _connect(self) -> tuple[sqlite3.Connection, sqlite3.Connection]:
+        try:
+            writing = _connect(self.path, "rwc", self._lock_wait)
+            try:
+                _prepare(writing, self.path)
+                migrate(writing, self.path, self._migrations)
+                return writing, _connect(self.path, "ro", self._lock_wait)
+            except BaseException:
+                writing.close()
+                raise
+        except sqlite3.Error as error:
+            raise store_error(self.path, error) from error
+
+
+def _connect(path: str, mode: str, lock_wait: float) -> sqlite3.Connection:
+    # The thread that opens is not the one that works; never two use a connection at once.
+    return sqlite3.connect(
+        f"{Path(path).absolute().as_uri()}?mode={mode}",
+        uri=True,
+        timeout=lock_wait,
+        isolation_level=None,
+        check_same_thread=False,
+    )
+
+
+def _prepare(connection: sqlite3.Connection, path: str) -> None:
+    with closing(connection.execute("PRAGMA journal_mode = WAL")) as answer:
+        (mode,) = answer.fetchone()
+    if mode != "wal":
+        raise StoreError(
+            f"{path}: this file system cannot keep a write-ahead log",
+            hint="choose a state directory on a local disk with --home",
+        )
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA foreign_keys = ON")

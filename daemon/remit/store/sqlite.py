@@ -1,0 +1,11 @@
+"""The store of a daemon on one machine: an SQLite file."""
+
+from remit.store.sqlite_keys import SqliteKeys
+from remit.store.sqlite_state import SqliteState
+
+
+class SqliteStore(SqliteState, SqliteKeys):
+    """Keeps the contract of `Store` in the file at `path`, which is made when it is missing.
+
+    One process at a time: the lock of the state directory sees to that.
+    """

@@ -1,0 +1,111 @@
+"""The shared state in SQLite."""
+
+import sqlite3
+
+from remit.store.checks import (
+    after_prefix,
+    check_state_key,
+    check_text,
+    check_version,
+    encode_value,
+)
+from remit.store.database import Database
+from remit.store.pages import StateRow, check_page, cut_page, to_entry
+from remit.store.protocol import PAGE_BYTES, PAGE_LIMIT
+from remit.store.records import StateEntry, StatePage
+
+Connection = sqlite3.Connection
+
+_COLUMNS = "key, value, version, updated_at, updated_by"
+_UPSERT = f"""
+INSERT INTO state ({_COLUMNS}) VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (key) DO UPDATE SET
+    value = excluded.value, version = excluded.version,
+    updated_at = excluded.updated_at, updated_by = excluded.updated_by
+"""  # noqa: S608 - the columns are ours
+_COUNT = "SELECT count(*) FROM state WHERE key >= :prefix AND key < :end"
+_PAGE = f"""
+SELECT {_COLUMNS} FROM state
+WHERE key >= :first AND key < :end ORDER BY key LIMIT :limit
+"""  # noqa: S608 - the columns are ours
+# SQLite sorts every blob behind every text.
+_BEHIND_ALL_TEXT = b""
+
+
+class SqliteState(Database):
+    """See `StateStore` for what each method promises."""
+
+    async def state_get(self, key: str) -> StateEntry | None:
+        """The entry under `key`, or None."""
+        check_state_key(key)
+        return await self.read(lambda connection: _get(connection, key))
+
+    async def state_set(
+        self, key: str, value: object, by: str, *, expect_version: int | None = None
+    ) -> StateEntry:
+        """Put `value` under `key` in the name of principal `by`."""
+        check_state_key(key)
+        check_text(by, "$.by")
+        data = encode_value(value)
+        now = self.clock()
+
+        def write(connection: Connection) -> StateRow:
+            found = _version(connection, key)
+            check_version(key, found, expect_version)
+            version = (found or _floor(connection)) + 1
+            row = (key, data, version, now, by)
+            connection.execute(_UPSERT, row)
+            return row
+
+        return to_entry(await self.write(write))
+
+    async def state_delete(self, key: str, *, expect_version: int | None = None) -> bool:
+        """Remove `key`; tells whether it was there."""
+        check_state_key(key)
+
+        def write(connection: Connection) -> bool:
+            found = _version(connection, key)
+            check_version(key, found, expect_version)
+            if found:
+                connection.execute("DELETE FROM state WHERE key = ?", (key,))
+                connection.execute("UPDATE state_floor SET version = max(version, ?)", (found,))
+            return found > 0
+
+        return await self.write(write)
+
+    async def state_list(
+        self,
+        prefix: str = "",
+        *,
+        limit: int = PAGE_LIMIT,
+        after: str = "",
+        max_bytes: int = PAGE_BYTES,
+    ) -> StatePage:
+        """Entries whose key starts with `prefix`, from behind `after`."""
+        check_page(prefix, limit, after)
+        end = after_prefix(prefix) or _BEHIND_ALL_TEXT
+        # One lower bound, so that the index is entered there; no key holds a NUL.
+        first = max(prefix, f"{after}\0") if after else prefix
+        where = {"prefix": prefix, "end": end, "first": first, "limit": limit + 1}
+
+        def read(connection: Connection) -> StatePage:
+            (total,) = connection.execute(_COUNT, where).fetchone()
+            return cut_page(connection.execute(_PAGE, where), total, limit, max_bytes)
+
+        return await self.read(read)
+
+
+def _get(connection: Connection, key: str) -> StateEntry | None:
+    query = f"SELECT {_COLUMNS} FROM state WHERE key = ?"  # noqa: S608 - the columns are ours
+    row = connection.execute(query, (key,)).fetchone()
+    return None if row is None else to_entry(row)
+
+
+def _version(connection: Connection, key: str) -> int:
+    row = connection.execute("SELECT version FROM state WHERE key = ?", (key,)).fetchone()
+    return 0 if row is None else int(row[0])
+
+
+def _floor(connection: Connection) -> int:
+    (version,) = connection.execute("SELECT version FROM state_floor").fetchone()
+    return int(version)

@@ -1,0 +1,362 @@
+"""What every store promises, run on every store."""
+
+import tempfile
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from remit.errors import (
+    ConflictError,
+    InvalidDataError,
+    NotFoundError,
+    RemitError,
+    TooLargeError,
+)
+from remit.store.memory import MemoryStore
+from remit.store.protocol import Store
+from remit.store.sqlite import SqliteStore
+
+NOW = 1_700_000_000.0
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[Store]:
+    fresh: Store = (
+        MemoryStore(clock=lambda: NOW)
+        if request.param == "memory"
+        else SqliteStore(str(tmp_path / "remit.db"), clock=lambda: NOW)
+    )
+    async with fresh as opened:
+        yield opened
+
+
+def public_key(number: int) -> str:
+    return f"{number:040d}"
+
+
+async def test_what_was_set_is_read_back_with_who_and_when(store: Store) -> None:
+    written = await store.state_set("plan", {"steps": [1, 2.5, None, True, "ä"]}, "agent-1")
+    assert await store.state_get("plan") == written
+    assert written.value == {"steps": [1, 2.5, None, True, "ä"]}
+    assert (written.version, written.updated_at, written.updated_by) == (1, NOW, "agent-1")
+
+
+async def test_a_key_that_was_never_set_is_none(store: Store) -> None:
+    assert await store.state_get("nothing") is None
+
+
+async def test_null_is_a_value_and_not_an_absence(store: Store) -> None:
+    await store.state_set("empty", None, "a")
+    entry = await store.state_get("empty")
+    assert entry is not None
+    assert entry.value is None
+
+
+async def test_the_store_does_not_share_lists_with_its_callers(store: Store) -> None:
+    value = [1]
+    entry = await store.state_set("k", value, "a")
+    value.append(2)
+    entry.value.append(3)
+    again = await store.state_get("k")
+    assert again is not None
+    assert again.value == [1]
+
+
+async def test_each_change_of_a_key_counts_its_version(store: Store) -> None:
+    await store.state_set("other", 0, "a")
+    versions = [(await store.state_set("k", n, "a")).version for n in range(3)]
+    assert versions == [1, 2, 3]
+
+
+async def test_an_expected_version_lets_only_one_of_two_writers_win(store: Store) -> None:
+    await store.state_set("k", "first", "a")
+    await store.state_set("k", "second", "a", expect_version=1)
+    with pytest.raises(ConflictError) as caught:
+        await store.state_set("k", "late", "b", expect_version=1)
+    assert caught.value.details["version"] == 2
+    entry = await store.state_get("k")
+    assert entry is not None
+    assert entry.value == "second"
+
+
+async def test_expecting_version_zero_creates_and_never_overwrites(store: Store) -> None:
+    await store.state_set("k", 1, "a", expect_version=0)
+    with pytest.raises(ConflictError):
+        await store.state_set("k", 2, "a", expect_version=0)
+
+
+async def test_a_key_made_again_never_repeats_a_version(store: Store) -> None:
+    await store.state_set("k", "old", "a")
+    await store.state_delete("k")
+    await store.state_set("k", "new", "a")
+    with pytest.raises(ConflictError):
+        await store.state_set("k", "stale writer", "b", expect_version=1)
+
+
+async def test_deleting_tells_whether_something_was_there(store: Store) -> None:
+    await store.state_set("k", 1, "a")
+    assert await store.state_delete("k")
+    assert not await store.state_delete("k")
+    assert await store.state_get("k") is None
+
+
+async def test_a_delete_against_another_version_is_refused(store: Store) -> None:
+    await store.state_set("k", 1, "a")
+    with pytest.raises(ConflictError):
+        await store.state_delete("k", expect_version=7)
+    assert await store.state_get("k") is not None
+
+
+async def test_a_prefix_lists_its_keys_in_order_and_no_others(store: Store) -> None:
+    for key in ["b", "a/2", "a", "a/10", "a0", "a/"]:
+        await store.state_set(key, key, "x")
+    page = await store.state_list("a/")
+    assert [entry.key for entry in page.items] == ["a/", "a/10", "a/2"]
+    assert (page.total, page.next) == (3, None)
+
+
+async def test_pages_walk_through_every_key_exactly_once(store: Store) -> None:
+    for number in range(7):
+        await store.state_set(f"k{number}", number, "x")
+    seen: list[int] = []
+    after: str | None = ""
+    while after is not None:
+        page = await store.state_list("k", limit=3, after=after)
+        seen += [entry.value for entry in page.items]
+        assert page.total == 7
+        after = page.next
+    assert seen == list(range(7))
+
+
+async def test_a_full_last_page_has_no_next(store: Store) -> None:
+    await store.state_set("a", 1, "x")
+    await store.state_set("b", 1, "x")
+    assert (await store.state_list(limit=2)).next is None
+
+
+async def test_a_page_of_large_values_ends_early_but_is_never_empty(store: Store) -> None:
+    for number in range(3):
+        await store.state_set(f"k{number}", "x" * 1000, "x")
+    page = await store.state_list(max_bytes=2100)
+    assert [entry.key for entry in page.items] == ["k0", "k1"]
+    page = await store.state_list(max_bytes=1, after="k1")
+    assert [entry.key for entry in page.items] == ["k2"]
+    assert page.next is None
+
+
+@pytest.mark.parametrize("last", ["\ud7ff", "\U0010ffff", "z\U0010ffff", "\x7f"])
+async def test_a_prefix_at_the_edge_of_unicode_finds_its_keys(store: Store, last: str) -> None:
+    await store.state_set(last + "\U0010ffff", 1, "x")
+    await store.state_set("a", 1, "x")
+    assert [entry.key for entry in (await store.state_list(last)).items] == [last + "\U0010ffff"]
+
+
+@pytest.mark.parametrize("key", ["", "a\0b", "\ud800", "ä" * 513], ids=ascii)
+async def test_an_impossible_key_is_refused_everywhere(store: Store, key: str) -> None:
+    with pytest.raises(InvalidDataError):
+        await store.state_set(key, 1, "a")
+    with pytest.raises(InvalidDataError):
+        await store.state_get(key)
+    with pytest.raises(InvalidDataError):
+        await store.state_delete(key)
+
+
+@pytest.mark.parametrize("limit", [0, -1, 2**63])
+async def test_an_impossible_limit_is_refused(store: Store, limit: int) -> None:
+    with pytest.raises(InvalidDataError):
+        await store.state_list(limit=limit)
+
+
+def nested(depth: int) -> list[Any]:
+    value: list[Any] = []
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    "value",
+    [object(), "\ud800", {(1, 2): 3}, nested(10_000)],
+    ids=["object", "text", "key", "deep"],
+)
+async def test_what_is_not_json_is_refused_and_changes_nothing(store: Store, value: object) -> None:
+    with pytest.raises(InvalidDataError):
+        await store.state_set("k", value, "a")
+    assert await store.state_get("k") is None
+
+
+async def test_a_value_beyond_16_mebibytes_is_refused(store: Store) -> None:
+    with pytest.raises(TooLargeError):
+        await store.state_set("k", "x" * (16 * 1024 * 1024), "a")
+    await store.state_set("k", "x" * (16 * 1024 * 1024 - 2), "a")
+
+
+async def test_text_that_is_not_unicode_is_refused_wherever_it_stands(store: Store) -> None:
+    asks: list[Callable[[], Any]] = [
+        lambda: store.state_set("k", 1, "\ud800"),
+        lambda: store.state_list("\ud800"),
+        lambda: store.state_list(after="\ud800"),
+        lambda: store.key_get("\ud800"),
+        lambda: store.key_revoke("\ud800"),
+        lambda: store.key_add("a", public_key(1), "\ud800"),
+    ]
+    for ask in asks:
+        with pytest.raises(InvalidDataError):
+            await ask()
+
+
+async def test_a_registered_key_is_found_by_its_name(store: Store) -> None:
+    added = await store.key_add("reviewer-1", public_key(1), "reviewer")
+    assert await store.key_get("reviewer-1") == added
+    assert added.is_living
+    assert (added.profile, added.created_at) == ("reviewer", NOW)
+
+
+async def test_a_living_name_is_not_given_twice(store: Store) -> None:
+    await store.key_add("a", public_key(1), "p")
+    with pytest.raises(ConflictError):
+        await store.key_add("a", public_key(2), "p")
+
+
+async def test_a_revoked_key_is_gone_but_not_forgotten(store: Store) -> None:
+    await store.key_add("a", public_key(1), "p")
+    revoked = await store.key_revoke("a")
+    assert revoked.revoked_at == NOW
+    assert await store.key_get("a") is None
+    assert await store.key_list() == ()
+    assert await store.key_list(include_revoked=True) == (revoked,)
+
+
+async def test_a_revoked_name_can_be_given_to_a_new_public_key(store: Store) -> None:
+    await store.key_add("a", public_key(1), "p")
+    old = await store.key_revoke("a")
+    new = await store.key_add("a", public_key(2), "q")
+    assert await store.key_get("a") == new
+    assert await store.key_list(include_revoked=True) == (old, new)
+
+
+async def test_a_revoked_public_key_never_comes_back(store: Store) -> None:
+    await store.key_add("a", public_key(1), "p")
+    await store.key_revoke("a")
+    with pytest.raises(ConflictError):
+        await store.key_add("b", public_key(1), "p")
+
+
+async def test_keys_are_listed_by_name(store: Store) -> None:
+    for number, name in enumerate(["c", "a", "b"]):
+        await store.key_add(name, public_key(number), "p")
+    assert [key.name for key in await store.key_list()] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("name", ["nobody", "revoked"])
+async def test_revoking_what_does_not_live_is_not_found(store: Store, name: str) -> None:
+    await store.key_add("revoked", public_key(1), "p")
+    await store.key_revoke("revoked")
+    with pytest.raises(NotFoundError):
+        await store.key_revoke(name)
+
+
+async def test_no_client_key_can_take_the_operators_name(store: Store) -> None:
+    with pytest.raises(ConflictError):
+        await store.key_add("operator", public_key(1), "p")
+
+
+@pytest.mark.parametrize("name", ["", " a", "a\n", "a\0", "x" * 129, "\ud800"], ids=ascii)
+async def test_an_impossible_name_is_refused(store: Store, name: str) -> None:
+    with pytest.raises(InvalidDataError):
+        await store.key_add(name, public_key(1), "p")
+
+
+@pytest.mark.parametrize("text", ["", "0" * 39, "0" * 41, "0" * 39 + " ", "0" * 40 + "\n"])
+async def test_what_is_no_public_key_is_refused(store: Store, text: str) -> None:
+    with pytest.raises(InvalidDataError):
+        await store.key_add("a", text, "p")
+
+
+async def test_many_writers_of_one_key_lose_no_change(store: Store) -> None:
+    async def add_one() -> None:
+        while True:
+            entry = await store.state_get("n")
+            version, value = (entry.version, entry.value) if entry else (0, 0)
+            try:
+                await store.state_set("n", value + 1, "a", expect_version=version)
+            except ConflictError:
+                await anyio.lowlevel.checkpoint()
+            else:
+                return
+
+    with anyio.fail_after(20):
+        async with anyio.create_task_group() as group:
+            for _ in range(16):
+                group.start_soon(add_one)
+    entry = await store.state_get("n")
+    assert entry is not None
+    assert (entry.value, entry.version) == (16, 16)
+
+
+KEYS = st.text(alphabet="ab/\U0010ffff", min_size=0, max_size=3)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3)
+    ),
+    max_leaves=5,
+)
+VERSIONS = st.none() | st.integers(min_value=0, max_value=3)
+NAMES = st.sampled_from(["a", "b", "operator", ""])
+PUBLIC_KEYS = st.integers(min_value=0, max_value=4).map(public_key)
+Operation = tuple[str, dict[str, Any]]
+
+
+def operation(name: str, /, **arguments: st.SearchStrategy[Any]) -> st.SearchStrategy[Operation]:
+    return st.tuples(st.just(name), st.fixed_dictionaries(arguments))
+
+
+OPERATIONS = st.one_of(
+    operation("state_set", key=KEYS, value=JSON, by=st.just("x"), expect_version=VERSIONS),
+    operation("state_get", key=KEYS),
+    operation("state_delete", key=KEYS, expect_version=VERSIONS),
+    operation(
+        "state_list",
+        prefix=KEYS,
+        limit=st.integers(0, 3),
+        after=KEYS,
+        max_bytes=st.integers(0, 20),
+    ),
+    operation("key_add", name=NAMES, public_key=PUBLIC_KEYS, profile=st.just("p")),
+    operation("key_revoke", name=NAMES),
+    operation("key_get", name=NAMES),
+    operation("key_list", include_revoked=st.booleans()),
+)
+
+
+async def outcome(store: Store, name: str, arguments: dict[str, Any]) -> object:
+    """What the operation answered, or the error a caller would see."""
+    try:
+        return await getattr(store, name)(**arguments)
+    except RemitError as error:
+        return (error.code, error.message, error.hint, error.details)
+
+
+@asynccontextmanager
+async def both_stores() -> AsyncGenerator[tuple[Store, Store]]:
+    with tempfile.TemporaryDirectory() as folder:
+        sqlite = SqliteStore(f"{folder}/remit.db", clock=lambda: NOW)
+        async with MemoryStore(clock=lambda: NOW) as memory, sqlite:
+            yield memory, sqlite
+
+
+@given(operations=st.lists(OPERATIONS, max_size=25))
+async def test_no_sequence_of_operations_tells_the_stores_apart(
+    operations: list[Operation],
+) -> None:
+    async with both_stores() as (memory, sqlite):
+        for name, arguments in operations:
+            expected = await outcome(memory, name, arguments)
+            assert await outcome(sqlite, name, arguments) == expected

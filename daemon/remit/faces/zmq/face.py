@@ -1,0 +1,165 @@
+"""The ZeroMQ face put together: it starts, pushes, evicts and drains."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import anyio
+import zmq
+from anyio.abc import TaskGroup
+
+from remit.faces.zmq.authenticator import Authenticator
+from remit.faces.zmq.jobs import Jobs
+from remit.faces.zmq.limits import Limits, Stats
+from remit.faces.zmq.outbox import Outbox
+from remit.faces.zmq.parcel import Parcel
+from remit.faces.zmq.peers import Peers
+from remit.faces.zmq.reader import Reader
+from remit.faces.zmq.readiness import Readiness
+from remit.faces.zmq.router import bind, inode_of, open_router, remove_file
+from remit.runtime.call import Directory, Door
+
+# A full client may have read while another was being sent to; nobody signals that.
+_RETRY_SECONDS = 0.05
+
+
+class Face:
+    """The daemon's socket while it serves; `serve` makes one."""
+
+    def __init__(
+        self, context: "zmq.Context[zmq.Socket[bytes]]", door: Door, directory: Directory,
+        *, server_key: str, limits: Limits, tasks: TaskGroup,
+    ) -> None:  # fmt: skip
+        self.stats = stats = Stats()
+        self.endpoint = ""
+        self.inode: int | None = None
+        self._limits = limits
+        self._reading = True
+        # Up before anything listens: see `Authenticator`.
+        self._authenticator = Authenticator(context, directory, stats)
+        self._socket = open_router(context, secret_key=server_key.encode(), limits=limits)
+        self._peers = Peers(self._socket, stats)
+        self._readiness = Readiness(self._socket.fileno())
+        self._outbox = Outbox(self._socket, self._peers, limits=limits, stats=stats)
+        self._jobs = Jobs(
+            tasks, self._outbox, self._peers, self._readiness, limits=limits, stats=stats
+        )
+        self._reader = Reader(
+            self._socket, door, directory, peers=self._peers, outbox=self._outbox, jobs=self._jobs
+        )
+
+    def push(self, name: str, parcel: Parcel) -> int:
+        """Send an event to every connection of a principal; tell how many there are.
+
+        Each connection numbers what it is sent, so a client sees what it missed.
+        """
+        self._peers.catch_up()
+        peers = self._peers.named(name)
+        for peer in peers:
+            self._outbox.push(peer, parcel)
+        self._readiness.wake()
+        return len(peers)
+
+    def evict(self, name: str) -> int:
+        """Cut the connections of a revoked principal, and end its jobs; tell how many were cut."""
+        self._peers.catch_up()
+        peers = self._peers.named(name)
+        for peer in peers:
+            self._jobs.cancel(peer)
+            self._outbox.disconnect(peer)
+        return len(peers)
+
+    def start(self, tasks: TaskGroup, endpoint: str) -> None:
+        """Listen and read."""
+        tasks.start_soon(self._authenticator.run)
+        tasks.start_soon(self._peers.watch)
+        tasks.start_soon(self._read)
+        self.endpoint = bind(self._socket, endpoint)
+        self.inode = inode_of(self.endpoint)
+
+    async def drain(self) -> None:
+        """Take nothing new, let jobs end, and send what is still to be sent."""
+        self._reading = False
+        await self._jobs.finish(self._limits.drain_seconds)
+        with anyio.move_on_after(1.0):
+            while self._outbox.waiting:
+                self._readiness.wake()
+                await anyio.sleep(0.01)
+
+    def close(self) -> None:
+        """Close the sockets; what libzmq has taken is sent within the linger time."""
+        self._readiness.close()
+        self._peers.close()
+        self._authenticator.close()
+        self._socket.close()
+
+    async def _read(self) -> None:
+        while True:
+            more = self._reader.drain() if self._reading else False
+            if self._outbox.waiting:
+                self._outbox.flush()
+            if self._outbox.waiting or not self._reading:
+                # Asking takes libzmq's signal back, which would otherwise wake us at once.
+                more = (self._has_news() or more) and self._reading
+            if more:
+                await anyio.lowlevel.checkpoint()
+            else:
+                # A socket that is always ready would keep a cancellation out for ever.
+                await anyio.lowlevel.checkpoint_if_cancelled()
+                await self._readiness.wait(_RETRY_SECONDS if self._outbox.waiting else None)
+
+    def _has_news(self) -> bool:
+        return bool(int(self._socket.get(zmq.EVENTS)) & zmq.POLLIN)
+
+
+@asynccontextmanager
+async def serve(
+    door: Door,
+    directory: Directory,
+    *,
+    endpoint: str,
+    server_key: str,
+    limits: Limits | None = None,
+) -> AsyncGenerator[Face]:
+    """Serve `door` at `endpoint` until the block ends; then drain.
+
+    Args:
+        door: decides and answers.
+        directory: says who holds which key, at every message.
+        endpoint: `ipc:///path` or `tcp://host:port`; `tcp://127.0.0.1:*` picks a port.
+        server_key: the Z85 secret key of this daemon.
+        limits: what one client may cost.
+
+    Raises:
+        SettingsError: the endpoint cannot be served.
+    """
+    # A context of its own: the authenticator's address is fixed within one.
+    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+    face: Face | None = None
+    failure: Exception | None = None
+    try:
+        async with anyio.create_task_group() as tasks:
+            try:
+                face = Face(
+                    context, door, directory,
+                    server_key=server_key, limits=limits or Limits(), tasks=tasks,
+                )  # fmt: skip
+                face.start(tasks, endpoint)
+                yield face
+            except Exception as error:  # carried out by hand: the task group would wrap it
+                failure = error
+            finally:
+                with anyio.CancelScope(shield=True):
+                    if face is not None:
+                        await face.drain()
+            tasks.cancel_scope.cancel()
+    finally:
+        if face is not None:
+            face.close()
+        with anyio.CancelScope(shield=True):
+            # Waits for the linger time, so not on the loop. It also closes what a face that
+            # failed to start has left open.
+            await anyio.to_thread.run_sync(context.destroy)
+        if face is not None:
+            remove_file(face.endpoint, face.inode)
+    if failure is not None:
+        raise failure

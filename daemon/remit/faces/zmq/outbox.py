@@ -1,0 +1,127 @@
+"""Sending, without ever waiting for a client.
+
+What a client cannot take at once waits in its backlog, and goes out when libzmq says that the
+client has read. A full backlog loses pushed events, counted and announced by a gap notice; a client
+that does not even fetch its answers is cut off. Nobody else notices either.
+"""
+
+import errno
+
+import zmq
+
+from remit.faces.zmq.limits import Limits, Stats
+from remit.faces.zmq.parcel import Parcel
+from remit.faces.zmq.peers import Peer, Peers, cut
+from remit_client.wire import ANSWER, GAP, PUSH, Gap
+
+_MORE = int(zmq.SNDMORE)
+_FIRST = int(zmq.SNDMORE | zmq.NOBLOCK)
+
+
+class Outbox:
+    """Everything that leaves the daemon's socket."""
+
+    def __init__(
+        self, socket: "zmq.Socket[bytes]", peers: Peers, *, limits: Limits, stats: Stats
+    ) -> None:
+        self._send = socket.send
+        self._peers = peers
+        self.limits = limits
+        self.stats = stats
+        self._waiting: set[Peer] = set()
+
+    @property
+    def waiting(self) -> bool:
+        """Tell whether any client has a backlog."""
+        return bool(self._waiting)
+
+    def send(self, peer: Peer, version: bytes, kind: bytes, body: bytes) -> None:
+        """Send an answer or a progress notice, now or when the client has read."""
+        if peer.gone:
+            return
+        if not peer.backlog and self._transmit(peer, version, kind, body):
+            return
+        if self._has_room(peer, self.limits.backlog, len(body)):
+            self._queue(peer, version, kind, body)
+        elif kind == ANSWER:
+            self.stats.dropped += 1
+            self.disconnect(peer)
+        else:
+            self.stats.dropped += 1
+
+    def push(self, peer: Peer, parcel: Parcel) -> None:
+        """Send a pushed event, or count it as missed."""
+        if peer.gone:
+            return
+        # Pushed events may fill only half, so that a talkative channel never costs the connection.
+        room = self._has_room(peer, self.limits.backlog // 2, 0)
+        if peer.missed and room:
+            self._announce_gap(peer)
+        peer.seq += 1
+        if not room:
+            peer.missed += 1
+            self.stats.dropped += 1
+            return
+        body = parcel.encode(peer.codec, peer.seq)
+        if peer.backlog or not self._transmit(peer, peer.codec.version, PUSH, body):
+            self._queue(peer, peer.codec.version, PUSH, body)
+
+    def flush(self) -> None:
+        """Send what now fits of every backlog."""
+        for peer in tuple(self._waiting):
+            self._flush(peer)
+            if not peer.backlog:
+                self._waiting.discard(peer)
+                if peer.missed and not peer.gone:
+                    self._announce_gap(peer)
+
+    def disconnect(self, peer: Peer) -> None:
+        """Cut a client off, and forget what waited for it."""
+        if cut(peer):
+            self.stats.evicted += 1
+        self._peers.forget(peer)
+        self._waiting.discard(peer)
+
+    def _flush(self, peer: Peer) -> None:
+        while peer.backlog:
+            version, kind, body = peer.backlog[0]
+            if not self._transmit(peer, version, kind, body):
+                return
+            if peer.backlog:  # a vanished client's backlog is cleared while it is sent
+                peer.backlog.popleft()
+                peer.backlog_bytes -= len(body)
+
+    def _announce_gap(self, peer: Peer) -> None:
+        body = peer.codec.encode(Gap(peer.missed))
+        peer.missed = 0
+        if peer.backlog or not self._transmit(peer, peer.codec.version, GAP, body):
+            self._queue(peer, peer.codec.version, GAP, body)
+
+    def _has_room(self, peer: Peer, limit: int, size: int) -> bool:
+        return len(peer.backlog) < limit and peer.backlog_bytes + size <= self.limits.backlog_bytes
+
+    def _queue(self, peer: Peer, version: bytes, kind: bytes, body: bytes) -> None:
+        if peer.gone:
+            return
+        peer.backlog.append((version, kind, body))
+        peer.backlog_bytes += len(body)
+        self._waiting.add(peer)
+
+    def _transmit(self, peer: Peer, version: bytes, kind: bytes, body: bytes) -> bool:
+        """Hand one message to libzmq; False when the client's queue is full."""
+        send = self._send
+        try:
+            send(peer.routing_id, _FIRST)
+        except zmq.Again:
+            return False
+        except zmq.ZMQError as error:
+            if error.errno != errno.EHOSTUNREACH:
+                raise
+            self._peers.forget(peer)
+            return True
+        # INVARIANT: nothing may fail between the first frame and the last, or the next message
+        # would be appended to this one. The ROUTER decides at the first frame, these three follow.
+        send(version, _MORE)
+        send(kind, _MORE)
+        send(body)
+        return True

@@ -1,0 +1,156 @@
+"""The connections that have spoken, and the news of those that are gone.
+
+A routing id is chosen by the client, so it names a connection only as long as that lives. The
+socket monitor tells which descriptor closed. Its events are read before the sender of a new message
+is entered, so a descriptor that is reused never removes its new owner.
+"""
+
+import os
+import socket as sockets
+import struct
+from collections import deque
+from typing import TypeVar
+
+import anyio
+import zmq
+
+from remit.faces.zmq.frames import MSGPACK, Codec
+from remit.faces.zmq.limits import Stats
+from remit_client.wire import RequestId
+
+_MONITOR_EVENT = struct.Struct("=hi")
+_NOBLOCK = int(zmq.NOBLOCK)
+NO_DESCRIPTOR = -1
+_K = TypeVar("_K", str, int)
+
+
+class Peer:
+    """One connection: who is behind it, and what waits for it."""
+
+    __slots__ = (
+        "backlog", "backlog_bytes", "codec", "descriptor", "gone", "inode", "jobs",
+        "key", "missed", "name", "routing_id", "seq",
+    )  # fmt: skip
+
+    def __init__(self, routing_id: bytes, key: str, name: str) -> None:
+        self.routing_id = routing_id
+        self.key = key
+        self.name = name
+        self.codec: Codec = MSGPACK
+        self.descriptor = NO_DESCRIPTOR
+        self.inode = 0
+        self.gone = False
+        self.jobs: dict[RequestId, anyio.CancelScope] = {}
+        self.backlog: deque[tuple[bytes, bytes, bytes]] = deque()
+        self.backlog_bytes = 0
+        self.seq = 0
+        self.missed = 0
+
+
+class Peers:
+    """Every connection that has sent a message, by routing id and by name."""
+
+    def __init__(self, router: "zmq.Socket[bytes]", stats: Stats) -> None:
+        self._stats = stats
+        self._by_id: dict[bytes, Peer] = {}
+        self._by_name: dict[str, set[Peer]] = {}
+        self._by_descriptor: dict[int, set[Peer]] = {}
+        self._router = router
+        monitor = router.get_monitor_socket(zmq.EVENT_DISCONNECTED)
+        # A full monitor queue would stop libzmq's own thread.
+        monitor.setsockopt(zmq.RCVHWM, 0)
+        self._monitor = monitor
+        self.find = self._by_id.get
+
+    def close(self) -> None:
+        """Stop watching; nobody is connected any more."""
+        self._router.disable_monitor()
+        for peer in list(self._by_id.values()):
+            self.forget(peer)
+
+    def named(self, name: str) -> tuple[Peer, ...]:
+        """The connections of one principal."""
+        return tuple(self._by_name.get(name, ()))
+
+    def all(self) -> tuple[Peer, ...]:
+        """Every connection."""
+        return tuple(self._by_id.values())
+
+    async def watch(self) -> None:
+        """Forget connections as they close, until cancelled."""
+        descriptor = self._monitor.fileno()
+        while True:
+            self.catch_up()
+            await anyio.wait_readable(descriptor)
+
+    def catch_up(self) -> None:
+        """Forget every connection that has closed by now."""
+        while True:
+            try:
+                event = self._monitor.recv(_NOBLOCK)
+            except zmq.Again:
+                return
+            self._monitor.recv()
+            _, descriptor = _MONITOR_EVENT.unpack(event)
+            for peer in tuple(self._by_descriptor.get(descriptor, ())):
+                self.forget(peer)
+
+    def enter(self, routing_id: bytes, key: str, name: str, descriptor: int) -> Peer:
+        """Remember the sender of a first message."""
+        self.catch_up()
+        old = self._by_id.get(routing_id)
+        if old is not None:
+            self.forget(old)
+        peer = Peer(routing_id, key, name)
+        self._by_id[routing_id] = peer
+        self._by_name.setdefault(name, set()).add(peer)
+        self._by_descriptor.setdefault(descriptor, set()).add(peer)
+        self._stats.clients += 1
+        peer.descriptor = descriptor
+        try:
+            peer.inode = os.fstat(descriptor).st_ino
+        except OSError:
+            peer.inode = 0
+        # Did it close before its inode was read? Then the inode is another one's.
+        self.catch_up()
+        return peer
+
+    def forget(self, peer: Peer) -> None:
+        """Drop what is known of a connection; answers that are still made for it go nowhere."""
+        if peer.gone:
+            return
+        peer.gone = True
+        peer.backlog.clear()
+        peer.backlog_bytes = 0
+        self._stats.clients -= 1
+        if self._by_id.get(peer.routing_id) is peer:
+            del self._by_id[peer.routing_id]
+        _discard(self._by_name, peer.name, peer)
+        _discard(self._by_descriptor, peer.descriptor, peer)
+
+
+def cut(peer: Peer) -> bool:
+    """Close a connection from this side, if its descriptor is still the one it had."""
+    try:
+        descriptor = os.dup(peer.descriptor)
+    except OSError:
+        return False
+    try:
+        # The duplicate pins the socket: it cannot be swapped between comparing and closing.
+        if peer.inode == 0 or os.fstat(descriptor).st_ino != peer.inode:
+            return False
+        with sockets.socket(fileno=os.dup(descriptor)) as connection:
+            connection.shutdown(sockets.SHUT_RDWR)
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    return True
+
+
+def _discard(index: dict[_K, set[Peer]], key: _K, peer: Peer) -> None:
+    members = index.get(key)
+    if members is not None:
+        members.discard(peer)
+        if not members:
+            del index[key]

@@ -1,0 +1,84 @@
+"""The daemon's socket: its options, its place in the file system, and its end."""
+
+import errno
+import os
+from pathlib import Path
+
+import zmq
+
+from remit.errors import SettingsError
+from remit.faces.zmq.authenticator import ZAP_DOMAIN
+from remit.faces.zmq.limits import Limits
+
+_OWNER_ONLY = 0o177
+
+_HINTS = {
+    errno.ENAMETOOLONG: "a socket path has at most 107 bytes: choose a shorter state directory",
+    errno.EADDRINUSE: "something else serves there: stop it, or choose another endpoint",
+    errno.EACCES: "choose a directory that this user may write",
+    errno.ENOENT: "create the directory first",
+}
+
+
+def open_router(
+    context: "zmq.Context[zmq.Socket[bytes]]", *, secret_key: bytes, limits: Limits
+) -> "zmq.Socket[bytes]":
+    """Make the ROUTER; it listens nowhere yet."""
+    socket = context.socket(zmq.ROUTER)
+    socket.curve_server = 1
+    socket.curve_secretkey = secret_key
+    # Without both of these a dead authenticator lets everybody in.
+    socket.setsockopt(zmq.ZAP_DOMAIN, ZAP_DOMAIN)
+    socket.setsockopt(zmq.ZAP_ENFORCE_DOMAIN, 1)
+    # With hand-over a client could take another one's connection by choosing its routing id.
+    socket.setsockopt(zmq.ROUTER_HANDOVER, 0)
+    socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
+    socket.setsockopt(zmq.MAXMSGSIZE, limits.max_message)
+    socket.setsockopt(zmq.SNDHWM, limits.high_water)
+    socket.setsockopt(zmq.RCVHWM, limits.high_water)
+    socket.setsockopt(zmq.BACKLOG, limits.listen_backlog)
+    socket.setsockopt(zmq.HANDSHAKE_IVL, limits.handshake_ms)
+    socket.setsockopt(zmq.HEARTBEAT_IVL, limits.heartbeat_ms)
+    socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, limits.heartbeat_timeout_ms)
+    socket.setsockopt(zmq.LINGER, limits.linger_ms)
+    return socket
+
+
+def bind(socket: "zmq.Socket[bytes]", endpoint: str) -> str:
+    """Listen at `endpoint`, and tell where that really is.
+
+    Raises:
+        SettingsError: the endpoint cannot be served.
+    """
+    before = os.umask(_OWNER_ONLY)
+    try:
+        socket.bind(endpoint)
+    except zmq.ZMQError as error:
+        hint = _HINTS.get(
+            error.errno or 0, "write it as ipc:///path/to/remit.sock or tcp://127.0.0.1:7700"
+        )
+        raise SettingsError(f"cannot serve {endpoint}: {error.strerror}", hint=hint) from error
+    finally:
+        os.umask(before)
+    return socket.getsockopt_string(zmq.LAST_ENDPOINT)
+
+
+def inode_of(endpoint: str) -> int | None:
+    """The file behind an ipc endpoint, so that only our own is removed in the end."""
+    path = _path_of(endpoint)
+    try:
+        return path.stat().st_ino if path else None
+    except OSError:
+        return None
+
+
+def remove_file(endpoint: str, inode: int | None) -> None:
+    """Remove the ipc file, unless another daemon has put its own there."""
+    path = _path_of(endpoint)
+    if path and inode is not None and inode_of(endpoint) == inode:
+        path.unlink(missing_ok=True)
+
+
+def _path_of(endpoint: str) -> Path | None:
+    name = endpoint.removeprefix("ipc://")
+    return Path(name) if name != endpoint and not name.startswith("@") else None

@@ -1,0 +1,192 @@
+"""composition:* — profiles: look them up, resolve them, try edits without effect."""
+
+from typing import Annotated, Any
+
+import msgspec
+
+from remit.config.files import Files, edited
+from remit.errors import DeniedError, InvalidDataError, NotFoundError
+from remit.model.composition import Scalar
+from remit.model.event import Effect
+from remit.model.place import DefinitionError, Problem
+from remit.model.suggest import did_you_mean
+from remit.policy.compiler import resolve as resolve_profile
+from remit.policy.plan import plan as make_plan
+from remit.runtime.authority import Revision, compile_files
+from remit.runtime.context import Context
+from remit.runtime.paging import PAGE_LIMIT, PAGE_MAX, page
+from remit.runtime.registry import event_handler
+from remit.runtime.report import check_report, grant_report
+from remit.runtime.view import visible_profiles
+
+Limit = Annotated[int, msgspec.Meta(ge=1, le=PAGE_MAX)]
+
+
+@event_handler("composition:list", capability="catalogue_read", effect="read", inline=True)
+def list_(ctx: Context, limit: Limit = PAGE_LIMIT, after: str = "") -> dict[str, Any]:
+    """List the profiles that grant no more than you hold.
+
+    Args:
+        limit: how many at the most.
+        after: the `next` of the page before.
+    """
+    compositions = ctx.catalogue.compositions
+
+    def describe(name: str) -> dict[str, Any]:
+        return {"name": name, "description": compositions[name].description}
+
+    return page(visible_profiles(ctx), describe, limit=limit, after=after)
+
+
+@event_handler("composition:get", capability="catalogue_read", effect="read", inline=True)
+def get(ctx: Context, name: str) -> dict[str, Any]:
+    """Show a profile as it was written, and where.
+
+    Args:
+        name: the profile.
+    """
+    composition = ctx.catalogue.compositions[_visible(ctx, name)]
+    visible = set(visible_profiles(ctx))
+    answer: dict[str, Any] = {
+        "name": name,
+        "description": composition.description,
+        "extends": [ref.name for ref in composition.extends if ref.name in visible],
+        "mixins": [mixin.ref.name for mixin in composition.mixins if mixin.ref.name in visible],
+        "variables": [msgspec.to_builtins(variable) for variable in composition.variables],
+        "file": composition.place.file,
+    }
+    if ctx.sees_everything:
+        # The text names what is denied, so it is not for those who are.
+        contents = ctx.services.authority.current.files.contents
+        answer["text"] = contents[composition.place.file].decode("utf-8-sig", "replace")
+    return answer
+
+
+@event_handler("composition:resolve", capability="catalogue_read", effect="read", inline=True)
+def resolve(
+    ctx: Context,
+    profile: str,
+    variables: dict[str, Scalar] | None = None,
+    max_effect: Effect | None = None,
+) -> dict[str, Any]:
+    """Show what a profile grants.
+
+    Args:
+        profile: the profile.
+        variables: values for its variables.
+        max_effect: leave out the events that do more than this.
+    """
+    name = _visible(ctx, profile)
+    grant = resolve_profile(ctx.catalogue, name, variables=variables, max_effect=max_effect)
+    if not ctx.sees_everything and not grant.events <= ctx.grant.events:
+        raise NotFoundError(f"there is no profile {profile!r} with these variables for you")
+    report = grant_report(grant)
+    if not ctx.sees_everything:
+        # The caller's own denials and reviews name things that it may not use.
+        hidden: dict[str, Any] = {
+            "denied_events": [],
+            "denied_claude_tools": [],
+            "pending_review": [],
+        }
+        report |= hidden | {"warnings": []}
+    return report
+
+
+@event_handler("composition:validate", capability="catalogue_draft", effect="read")
+def validate(
+    ctx: Context,
+    compositions: dict[str, str] | None = None,
+    catalogue: str | None = None,
+    remove: list[str] | None = None,
+) -> dict[str, Any]:
+    """Check edited files against those in force, and put nothing in force.
+
+    Args:
+        compositions: edited composition files: their text by file name, as in 'reviewer.yaml'.
+        catalogue: the edited capabilities.yaml.
+        remove: composition files to leave out.
+    """
+    try:
+        compiled = _compile_edit(ctx, compositions, catalogue, remove)
+    except DefinitionError as error:
+        return check_report(None, [_discreet(ctx, p) for p in error.problems])
+    return check_report(
+        compiled.catalogue, [_discreet(ctx, p) for p in compiled.catalogue.warnings]
+    )
+
+
+@event_handler("composition:plan", capability="catalogue_draft", effect="read")
+def plan(
+    ctx: Context,
+    compositions: dict[str, str] | None = None,
+    catalogue: str | None = None,
+    remove: list[str] | None = None,
+) -> dict[str, Any]:
+    """Tell what edited files would grant and take away, and put nothing in force.
+
+    Args:
+        compositions: edited composition files: their text by file name, as in 'reviewer.yaml'.
+        catalogue: the edited capabilities.yaml.
+        remove: composition files to leave out.
+    """
+    after = _compile_edit(ctx, compositions, catalogue, remove).catalogue.grants
+    before = ctx.catalogue.grants
+    if not ctx.sees_everything:
+        # An edit may give a visible profile more than the caller holds: that part stays hidden.
+        visible = set(visible_profiles(ctx))
+        before = {name: grant for name, grant in before.items() if name in visible}
+        after = {
+            name: grant
+            for name, grant in after.items()
+            if name in visible and grant.events <= ctx.grant.events
+        }
+    return make_plan(before, after).to_json()
+
+
+@event_handler("composition:migrate", capability="catalogue_draft", effect="read")
+def migrate(ctx: Context, name: str) -> dict[str, Any]:
+    """Turn a profile's explicit list into capabilities that resolve to the same.
+
+    Args:
+        name: the profile.
+    """
+    from remit.config.rewrite import rewrite_composition  # noqa: PLC0415 - ruamel, only here
+    from remit.policy.migrate import migrate as migrate_profile  # noqa: PLC0415
+
+    composition = ctx.catalogue.compositions[_visible(ctx, name)]
+    if not ctx.sees_everything:
+        raise DeniedError(
+            "a migration shows the whole text of a profile",
+            reason="no_grant",
+            hint="ask an operator to run: remit migrate",
+        )
+    migration = migrate_profile(ctx.catalogue, composition)
+    files = ctx.services.authority.current.files
+    text = files.contents[composition.place.file].decode("utf-8-sig")
+    return migration.to_json() | {"text": rewrite_composition(text, migration)}
+
+
+def _visible(ctx: Context, name: str) -> str:
+    visible = visible_profiles(ctx)
+    if name not in visible:
+        raise NotFoundError(f"there is no profile {name!r}", hint=did_you_mean(name, visible))
+    return name
+
+
+def _compile_edit(
+    ctx: Context,
+    compositions: dict[str, str] | None,
+    catalogue: str | None,
+    remove: list[str] | None,
+) -> Revision:
+    current: Files = ctx.services.authority.current.files
+    try:
+        files = edited(current, catalogue, compositions or {}, remove or [])
+    except ValueError as error:
+        raise InvalidDataError(str(error), details={"path": "$.compositions"}) from error
+    return compile_files(files, ctx.catalogue.universe, revision=ctx.catalogue.revision + 1)
+
+
+def _discreet(ctx: Context, problem: Problem) -> Problem:
+    """Suggestions name things that exist: they are for those who may see everything."""
+    return problem if ctx.sees_everything else msgspec.structs.replace(problem, hint="")

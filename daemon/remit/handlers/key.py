@@ -1,0 +1,70 @@
+"""key:* — which clients may connect, and under which profile. Secrets never come here."""
+
+from typing import Annotated, Any
+
+import msgspec
+
+from remit.errors import ExceedsParentError, NotFoundError
+from remit.model.suggest import did_you_mean
+from remit.runtime.context import Context
+from remit.runtime.registry import event_handler
+from remit.runtime.view import visible_profiles
+
+Name = Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9_-]{0,63}$")]
+PublicKey = Annotated[str, msgspec.Meta(min_length=40, max_length=40)]
+
+
+@event_handler("key:add", capability="key_management", wildcard=False)
+async def add(ctx: Context, name: Name, public_key: PublicKey, profile: str) -> dict[str, Any]:
+    """Register a client's public key under a profile that grants no more than you hold.
+
+    Args:
+        name: the client's name.
+        public_key: its CURVE public key in Z85.
+        profile: what it may do.
+    """
+    grants = ctx.catalogue.grants
+    visible = visible_profiles(ctx)
+    if profile not in grants or (not ctx.sees_everything and profile not in visible):
+        raise NotFoundError(
+            f"there is no profile {profile!r} that you may give away",
+            hint=did_you_mean(profile, visible),
+        )
+    excess = sorted(grants[profile].events - ctx.grant.events)
+    if excess:
+        raise ExceedsParentError(
+            f"{profile!r} grants more than you hold", details={"excess": excess}
+        )
+    key = await ctx.services.keyring.add(ctx.services.store, name, public_key, profile)
+    return msgspec.structs.asdict(key)
+
+
+@event_handler("key:list", capability="key_management", effect="read", wildcard=False)
+async def list_(ctx: Context) -> dict[str, Any]:
+    """List the clients that may connect and whose profile you may see."""
+    visible = set(visible_profiles(ctx))
+    keys = [
+        msgspec.structs.asdict(key)
+        for key in ctx.services.keyring.living()
+        if key.profile in visible or ctx.sees_everything
+    ]
+    return {"items": keys, "total": len(keys), "next": None}
+
+
+@event_handler("key:revoke", capability="key_management", effect="destructive", wildcard=False)
+async def revoke(ctx: Context, name: str) -> dict[str, Any]:
+    """Take a client's key away: it is cut off at once.
+
+    Args:
+        name: the client's name.
+    """
+    visible = set(visible_profiles(ctx))
+    known = {
+        key.name
+        for key in ctx.services.keyring.living()
+        if key.profile in visible or ctx.sees_everything
+    }
+    if name not in known:
+        hint = did_you_mean(name, known)
+        raise NotFoundError(f"no living key has the name {name!r}", hint=hint)
+    return msgspec.structs.asdict(await ctx.services.keyring.revoke(ctx.services.store, name))

@@ -1,0 +1,182 @@
+"""permission:* — may I, and why."""
+
+from typing import Annotated, Any
+
+import msgspec
+
+from remit.errors import InvalidDataError, UnknownAgentError
+from remit.model.decision import GRANTED, Reason
+from remit.model.grant import Grant
+from remit.model.principal import Principal
+from remit.policy.decide import decide
+from remit.policy.explain import explain as explain_decision
+from remit.runtime.context import Context
+from remit.runtime.registry import event_handler
+from remit.runtime.view import visible_profiles
+
+MAX_EVENTS = 1000
+
+Events = Annotated[list[str], msgspec.Meta(max_length=MAX_EVENTS)]
+
+
+class Verdict(msgspec.Struct):
+    """The answer to one check."""
+
+    allowed: bool
+    reason: Reason
+    event: str
+    agent: str
+    revision: int
+
+
+class CheckRequest(msgspec.Struct, forbid_unknown_fields=True):
+    """Which event, and for whom."""
+
+    event: str
+    agent: str | None = None
+
+
+@event_handler("permission:check", capability="self_knowledge", effect="read", inline=True)
+def check(request: CheckRequest, ctx: Context) -> Verdict:
+    """Tell whether you may use an event.
+
+    Args:
+        event: the event in question.
+        agent: somebody else that you may ask about; yourself when absent.
+    """
+    agent, grant = _subject(ctx, request.agent)
+    reason = _reason(ctx, grant, request.event)
+    return Verdict(reason == GRANTED, reason, request.event, agent, ctx.catalogue.revision)
+
+
+@event_handler("permission:check_many", capability="self_knowledge", effect="read", inline=True)
+def check_many(ctx: Context, events: Events, agent: str | None = None) -> dict[str, Any]:
+    """Tell for each of several events whether you may use it.
+
+    Args:
+        events: the events in question.
+        agent: somebody else that you may ask about; yourself when absent.
+    """
+    _, grant = _subject(ctx, agent)
+    results = []
+    for event in events:
+        reason = _reason(ctx, grant, event)
+        results.append({"event": event, "allowed": reason == GRANTED, "reason": reason})
+    return {"results": results, "revision": ctx.catalogue.revision}
+
+
+@event_handler("permission:explain", capability="self_knowledge", effect="read", inline=True)
+def explain(
+    ctx: Context, event: str, agent: str | None = None, profile: str | None = None
+) -> dict[str, Any]:
+    """Tell why an event is allowed or denied, with the rule, its file, line and column.
+
+    Args:
+        event: the event in question.
+        agent: somebody else that you may ask about; yourself when absent.
+        profile: a profile instead of an agent.
+    """
+    if agent is not None and profile is not None:
+        raise InvalidDataError("give an agent or a profile, not both", details={"path": "$.agent"})
+    if profile is None:
+        principal = _principal(ctx, agent)
+        if principal.is_operator:
+            return _operator_explanation(ctx, event)
+        profile, subject = principal.profile, principal.id
+    else:
+        subject = profile
+    if profile not in visible_profiles(ctx):
+        raise UnknownAgentError(f"there is no profile {profile!r} that you may ask about")
+    found = explain_decision(ctx.catalogue, profile, event).to_json()
+    found["subject"] = subject
+    return found if ctx.sees_everything else _discreet(ctx, found)
+
+
+def _operator_explanation(ctx: Context, event: str) -> dict[str, Any]:
+    """The operator needs no rule: everything that exists is allowed."""
+    grant = ctx.services.authority.current.everything
+    name = ctx.catalogue.universe.canonical(event)
+    allowed = name in grant.events
+    return {
+        "allowed": allowed,
+        "reason": GRANTED if allowed else "unknown_event",
+        "subject": "operator",
+        "event": name,
+        "revision": ctx.catalogue.revision,
+        "granted_by": [],
+        "denied_by": [],
+        "pending_review": [],
+        "near_misses": [],
+    }
+
+
+def _discreet(ctx: Context, found: dict[str, Any]) -> dict[str, Any]:
+    """Leave out what the caller could not use itself."""
+    events, capabilities = ctx.grant.events, set(ctx.grant.capabilities)
+    misses = [m for m in found["near_misses"] if m["event"] in events]
+    for miss in misses:
+        if miss["capability"] not in capabilities:
+            miss["capability"] = None
+    own = [rule for rule in found["granted_by"] if rule["capability"] in {None, *capabilities}]
+    reason = "no_grant" if found["reason"] == "unknown_event" else found["reason"]
+    return found | {"reason": reason, "near_misses": misses, "granted_by": own}
+
+
+@event_handler("permission:matrix", capability="catalogue_read", effect="read", inline=True)
+def matrix(
+    ctx: Context,
+    profiles: list[str] | None = None,
+    agents: list[str] | None = None,
+    namespace: str | None = None,
+) -> dict[str, Any]:
+    """Show who may use what: a row a profile or agent, a column an event.
+
+    Args:
+        profiles: which profiles; all you may see when neither these nor agents are given.
+        agents: which agents.
+        namespace: only events of this namespace.
+    """
+    events = sorted(ctx.grant.events)
+    if namespace is not None:
+        events = [event for event in events if event.startswith(f"{namespace}:")]
+    visible = visible_profiles(ctx)
+    wanted = visible if profiles is None and agents is None else (profiles or [])
+    rows = []
+    for name in wanted:
+        if name not in visible:
+            raise UnknownAgentError(f"there is no profile {name!r} that you may ask about")
+        rows.append(_row("profile", name, ctx.catalogue.grants[name], events))
+    rows += [_row("agent", *_subject(ctx, name), events) for name in agents or []]
+    return {"columns": events, "rows": rows, "revision": ctx.catalogue.revision}
+
+
+def _row(kind: str, subject: str, grant: Grant, events: list[str]) -> dict[str, Any]:
+    allowed = [event in grant.events for event in events]
+    return {"kind": kind, "subject": subject, "allowed": allowed}
+
+
+def _subject(ctx: Context, agent: str | None) -> tuple[str, Grant]:
+    if agent is None or agent == ctx.principal.id:
+        return ctx.principal.id, ctx.grant
+    principal = _principal(ctx, agent)
+    return principal.id, ctx.services.authority.grant(principal)
+
+
+def _principal(ctx: Context, agent: str | None) -> Principal:
+    """The one asked about. Only the operator asks about others; for the rest they do not exist."""
+    if agent is None or agent == ctx.principal.id:
+        return ctx.principal
+    found = ctx.services.keyring.principal(agent) if ctx.principal.is_operator else None
+    if found is None:
+        raise UnknownAgentError(f"there is no agent {agent!r} that you may ask about")
+    return found
+
+
+def _reason(ctx: Context, grant: Grant, event: str) -> Reason:
+    universe = ctx.catalogue.universe
+    name = universe.aliases.get(event, event)
+    reason = decide(grant, name)
+    if reason == GRANTED:
+        return reason
+    # Only the operator learns that a name does not exist.
+    return "unknown_event" if ctx.principal.is_operator and name not in universe.index else reason

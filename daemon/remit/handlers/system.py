@@ -1,0 +1,148 @@
+"""system:* — is it alive, what is there, how is it used."""
+
+from typing import Any, Literal
+
+from remit import __version__
+from remit.errors import NotFoundError
+from remit.model.suggest import did_you_mean
+from remit.runtime.context import Context
+from remit.runtime.describe import (
+    TextFormat,
+    describe_event,
+    example,
+    one_line,
+    parameters,
+    tool_list,
+)
+from remit.runtime.registry import event_handler
+
+Level = Literal["summary", "namespace", "full"]
+
+
+@event_handler("system:health", capability="base", effect="read", inline=True, requires_auth=False)
+def health(ctx: Context) -> dict[str, Any]:
+    """Tell whether the daemon is well, and which revision is in force."""
+    services = ctx.services
+    return {
+        "status": "stale" if services.authority.is_stale else "ok",
+        "version": __version__,
+        "revision": ctx.catalogue.revision,
+        "uptime": round(services.clock() - services.counters.started_at, 3),
+        "stale": services.authority.is_stale,
+        "agents": len(services.keyring.living()) if ctx.principal.is_operator else 0,
+    }
+
+
+@event_handler("system:help", capability="base", effect="read", inline=True)
+def help_(
+    ctx: Context,
+    event: str | None = None,
+    format: TextFormat = "verbose",  # noqa: A002
+) -> dict[str, Any]:
+    """Explain one event, or list those you may use.
+
+    Args:
+        event: the event in question; all of yours in one line each when absent.
+        format: how much to say.
+    """
+    if event is None:
+        return discover(ctx, level="namespace", format=format)
+    name = ctx.catalogue.universe.canonical(event)
+    if name not in ctx.grant.events:
+        hint = did_you_mean(name, ctx.grant.events)
+        raise NotFoundError(f"there is no event {event!r} that you may use", hint=hint)
+    handler = ctx.services.handlers[name]
+    if format == "verbose":
+        return describe_event(handler, ctx.catalogue, ctx.grant)
+    if format == "mcp":
+        tools = tool_list(ctx.services.handlers, ctx.catalogue, ctx.grant)["tools"]
+        return {"event": name, "tools": [tool for tool in tools if tool["event"] == name]}
+    if format == "compact":
+        return {"event": name, "help": one_line(handler), "example": example(handler)}
+    return {"event": name, "help": one_line(handler)}
+
+
+@event_handler("system:discover", capability="base", effect="read", inline=True)
+def discover(
+    ctx: Context,
+    level: Level = "summary",
+    namespace: str | None = None,
+    event: str | None = None,
+    module: str | None = None,
+    format: TextFormat = "verbose",  # noqa: A002
+) -> dict[str, Any]:
+    """Show what you may use, from a count a namespace to everything about each event.
+
+    Args:
+        level: summary (counts), namespace (one line each) or full.
+        namespace: only events of this namespace.
+        event: only this event.
+        module: only events whose handler stands in this module.
+        format: verbose, compact, ultra_compact, or mcp for a list of tools.
+    """
+    names = _selected(ctx, namespace=namespace, event=event, module=module)
+    head = {"level": level, "total": len(names), "revision": ctx.catalogue.revision}
+    if format == "mcp":
+        listed = tool_list(ctx.services.handlers, ctx.catalogue, ctx.grant, thin=level != "full")
+        tools = [tool for tool in listed["tools"] if tool["event"] in set(names)]
+        return head | {"tools": tools, "tokens": listed["tokens"]}
+    groups: dict[str, list[str]] = {}
+    for name in names:
+        groups.setdefault(name.partition(":")[0], []).append(name)
+    if level == "summary":
+        return head | {"namespaces": {space: len(found) for space, found in groups.items()}}
+    if format == "ultra_compact":
+        lines = [f"{s}: {' '.join(n[len(s) + 1 :] for n in found)}" for s, found in groups.items()]
+        return head | {"text": "\n".join(lines)}
+    return head | {
+        "namespaces": {
+            space: [_entry(ctx, name, level=level, format=format) for name in found]
+            for space, found in groups.items()
+        }
+    }
+
+
+def _selected(
+    ctx: Context, *, namespace: str | None, event: str | None, module: str | None
+) -> list[str]:
+    """The caller's events that pass the filters. Filters only ever narrow."""
+    names = sorted(ctx.grant.events)
+    if namespace is not None:
+        names = [name for name in names if name.startswith(f"{namespace}:")]
+    if event is not None:
+        wanted = ctx.catalogue.universe.canonical(event)
+        names = [name for name in names if name == wanted]
+    if module is not None:
+        handlers = ctx.services.handlers
+        names = [name for name in names if handlers[name].function.__module__ == module]
+    return names
+
+
+def _entry(ctx: Context, name: str, *, level: Level, format: TextFormat) -> Any:  # noqa: A002
+    handler = ctx.services.handlers[name]
+    if format == "compact":
+        return one_line(handler)
+    if level == "full":
+        return describe_event(handler, ctx.catalogue, ctx.grant)
+    names = [parameter["name"] for parameter in parameters(handler)]
+    return {"event": name, "summary": handler.spec.summary, "parameters": names}
+
+
+@event_handler("system:stats", capability="observe", effect="read", inline=True)
+def stats(ctx: Context) -> dict[str, Any]:
+    """Count what happened since the start, for the events that you may use."""
+    counters = ctx.services.counters
+    by_event = {
+        name: count for name, count in sorted(counters.by_event.items()) if name in ctx.grant.events
+    }
+    answer: dict[str, Any] = {"by_event": by_event, "revision": ctx.catalogue.revision}
+    if ctx.sees_everything:
+        answer |= {
+            "requests": counters.requests,
+            "denied": counters.denied,
+            "failed": counters.failed,
+            "internal_errors": counters.internal_errors,
+            "timeouts": counters.timeouts,
+            "cancelled": counters.cancelled,
+        }
+    return answer

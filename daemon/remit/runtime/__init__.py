@@ -1,0 +1,1 @@
+"""Where requests are decided and run: the dispatcher and what it needs."""

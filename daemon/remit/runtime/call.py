@@ -1,0 +1,47 @@
+"""A request on its way through the dispatcher, and the face's side of the bargain."""
+
+from collections.abc import Callable
+from typing import Literal, Protocol
+
+import msgspec
+
+from remit.model.principal import Principal
+from remit_client.wire import Answer, Progress, Request
+
+Format = Literal["msgpack", "json", "object"]
+
+
+class Call(msgspec.Struct):
+    """One request from one authenticated caller.
+
+    `format` says how `request.data` is encoded; "object" means it is a plain Python value already.
+    """
+
+    principal: Principal
+    request: Request
+    format: Format = "object"
+    progress: Callable[[Progress], None] | None = None
+
+
+class Job(Protocol):
+    """A call whose handler waits: the face runs it as a task of its own."""
+
+    async def run(self) -> Answer:
+        """Run to the end, the time-out or the cancellation; never raises an ordinary exception."""
+
+
+class Door(Protocol):
+    """What a face needs of the dispatcher."""
+
+    def submit(self, call: Call) -> Answer | Job:
+        """Answer at once, or hand back the job that will. Never raises."""
+
+
+class Directory(Protocol):
+    """Who holds which key, at this moment."""
+
+    def name_of_key(self, public_key: str) -> str | None:
+        """The holder of a Z85 public key, or None when no living key is registered."""
+
+    def principal(self, name: str) -> Principal | None:
+        """The living principal of that name, or None when it was revoked."""

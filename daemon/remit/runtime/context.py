@@ -1,0 +1,55 @@
+"""What a handler is given besides its data: who asks, under which grant, and the services."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+
+from remit.model.grant import Grant
+from remit.model.principal import Principal
+from remit.policy.catalogue import Catalogue
+from remit_client.wire import Progress, RequestId
+
+if TYPE_CHECKING:
+    from remit.runtime.services import Services
+
+
+class Onward(Protocol):
+    """Where a handler sends its own calls: the same door that its caller came through."""
+
+    async def ask(
+        self, principal: Principal, event: str, data: Any = None, *, session: str | None = None
+    ) -> Any:
+        """The answer's data; a failure is raised."""
+
+
+class Context(msgspec.Struct, eq=False):
+    """The context of one call. Everything in it belongs to one revision."""
+
+    principal: Principal
+    grant: Grant
+    catalogue: Catalogue
+    services: "Services"
+    onward: Onward
+    request_id: RequestId = 0
+    session: str | None = None
+    decision: str = ""
+    progress: Callable[[Progress], None] | None = None
+
+    @property
+    def sees_everything(self) -> bool:
+        """Tell whether nothing in this revision is hidden from the caller."""
+        return self.principal.is_operator or self.grant.bits == self.catalogue.universe.everything
+
+    def report(self, done: float, total: float | None = None, message: str = "") -> None:
+        """Tell a waiting caller how far the work has come; nobody may be listening."""
+        if self.progress is not None:
+            self.progress(Progress(self.request_id, done, total, message))
+
+    async def call(self, event: str, data: Any = None) -> Any:
+        """Call another event in the name of the same caller, and under its grant.
+
+        Raises:
+            RemitError: what the other event answered.
+        """
+        return await self.onward.ask(self.principal, event, data, session=self.session)

@@ -1,0 +1,205 @@
+"""The one door: every face hands its requests to this dispatcher.
+
+find the handler → decide → decode the data → run with a time-out → answer. A caller that may not
+use an event never has its data decoded, and hears the same whether or not the event exists.
+"""
+
+import itertools
+import secrets
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import anyio
+import anyio.to_thread
+import msgspec
+import structlog
+
+from remit.errors import InvalidDataError, RemitError, with_code
+from remit.model.grant import Grant
+from remit.model.principal import Principal
+from remit.model.suggest import did_you_mean
+from remit.policy.decide import refusal
+from remit.runtime.call import Call
+from remit.runtime.context import Context
+from remit.runtime.failures import bad_data, failure_of
+from remit.runtime.handler import Handler
+from remit.runtime.services import Services
+from remit_client.wire import Answer, Failure, Request
+
+log = structlog.get_logger()
+
+
+class Dispatcher:
+    """Decides, runs and answers."""
+
+    def __init__(self, services: Services, *, timeout: float = 30.0) -> None:
+        self._services = services
+        self._authority = services.authority
+        self._handlers: Mapping[str, Handler] = services.handlers
+        self._counters = services.counters
+        self._timeout = timeout
+        boot = secrets.token_hex(4)
+        numbers = itertools.count(1)
+        self._next_decision: Callable[[], str] = lambda: f"{boot}-{next(numbers):x}"
+
+    def submit(self, call: Call) -> "Answer | RunningCall":
+        """Answer at once, or hand back the job that will. Never raises."""
+        request = call.request
+        counters = self._counters
+        counters.requests += 1
+        decision = self._next_decision()
+        grant = self._authority.grant(call.principal)
+        catalogue = self._authority.catalogue
+        name = catalogue.universe.aliases.get(request.event, request.event)
+        if name not in grant.events:
+            return self._refuse(call, grant, name, decision)
+        if request.min_revision is not None and request.min_revision > catalogue.revision:
+            return self._fail(request, _too_old(catalogue.revision), decision, catalogue.revision)
+        handler = self._handlers[name]
+        counters.by_event[name] = counters.by_event.get(name, 0) + 1
+        try:
+            data = _decode(handler, call)
+        except InvalidDataError as error:
+            return self._fail(request, failure_of(error), decision, catalogue.revision)
+        context = Context(
+            call.principal,
+            grant,
+            catalogue,
+            self._services,
+            self,
+            request.id,
+            request.session,
+            decision,
+            call.progress,
+        )
+        if not handler.inline:
+            return RunningCall(self, handler, data, context)
+        try:
+            result = handler.call(data, context)
+        except Exception as error:
+            return self.failed(context, handler, error)
+        return Answer(request.id, True, result, None, decision, catalogue.revision)  # noqa: FBT003
+
+    async def dispatch(
+        self, principal: Principal, event: str, data: Any = None, *, session: str | None = None
+    ) -> Answer:
+        """The whole way in one call, for faces that live in this process."""
+        outcome = self.submit(Call(principal, Request(0, event, data, session)))
+        return outcome if isinstance(outcome, Answer) else await outcome.run()
+
+    async def ask(
+        self, principal: Principal, event: str, data: Any = None, *, session: str | None = None
+    ) -> Any:
+        """The answer's data.
+
+        Raises:
+            RemitError: what the event answered instead.
+        """
+        answer = await self.dispatch(principal, event, data, session=session)
+        if answer.error is not None:
+            error = answer.error
+            raise with_code(error.code, error.message, error.hint, error.details)
+        return answer.data
+
+    def _refuse(self, call: Call, grant: Grant, name: str, decision: str) -> Answer:
+        self._counters.denied += 1
+        revision = self._authority.catalogue.revision
+        if call.principal.is_operator:
+            names = self._authority.catalogue.universe.names
+            error = Failure(
+                "unknown_event", f"there is no event {name!r}", did_you_mean(name, names)
+            )
+            return self._fail(call.request, error, decision, revision)
+        reason = refusal(grant, name)
+        # INVARIANT: nothing here depends on whether the event exists.
+        error = Failure(
+            "denied",
+            f"{call.principal.id!r} may not use {name!r} ({reason})",
+            f"an operator can see why: remit why {call.principal.profile} {name}",
+            {"reason": reason, "event": name},
+        )
+        log.info("denied", event_name=name, principal=call.principal.id, reason=reason)
+        return Answer(call.request.id, ok=False, error=error, decision=decision, revision=revision)
+
+    def _fail(self, request: Request, error: Failure, decision: str, revision: int) -> Answer:
+        self._counters.failed += 1
+        return Answer(request.id, ok=False, error=error, decision=decision, revision=revision)
+
+    def failed(self, context: Context, handler: Handler, error: Exception) -> Answer:
+        """The answer to a call whose handler raised."""
+        if not isinstance(error, RemitError):
+            self._counters.internal_errors += 1
+            log.error(
+                "handler_failed",
+                event_name=handler.spec.name,
+                error_id=context.decision,
+                exc_info=error,
+            )
+        self._counters.failed += 1
+        failure = failure_of(error, error_id=context.decision)
+        return self.answer(context, failure=failure)
+
+    def answer(
+        self, context: Context, result: Any = None, failure: Failure | None = None
+    ) -> Answer:
+        """Wrap what a handler gave."""
+        return Answer(
+            context.request_id,
+            ok=failure is None,
+            data=result,
+            error=failure,
+            decision=context.decision,
+            revision=context.catalogue.revision,
+        )
+
+    async def run(self, handler: Handler, data: Any, context: Context) -> Answer:
+        """Run a handler that waits, under its time-out."""
+        timeout = handler.spec.timeout or self._timeout
+        try:
+            with anyio.fail_after(timeout):
+                if handler.is_async:
+                    return self.answer(context, await handler.call(data, context))
+                result = await anyio.to_thread.run_sync(
+                    handler.call, data, context, abandon_on_cancel=True
+                )
+                return self.answer(context, result)
+        except TimeoutError:
+            self._counters.timeouts += 1
+            message = f"{handler.spec.name} did not finish within {timeout:g} s"
+            return self.answer(context, failure=Failure("timeout", message, "ask for less at once"))
+        except Exception as error:
+            return self.failed(context, handler, error)
+
+
+class RunningCall:
+    """A call whose handler waits; the face runs it as a task of its own."""
+
+    def __init__(
+        self, dispatcher: Dispatcher, handler: Handler, data: Any, context: Context
+    ) -> None:
+        self._dispatcher = dispatcher
+        self._handler = handler
+        self._data = data
+        self._context = context
+
+    async def run(self) -> Answer:
+        """Run to the end, the time-out or the cancellation."""
+        return await self._dispatcher.run(self._handler, self._data, self._context)
+
+
+def _decode(handler: Handler, call: Call) -> Any:
+    data = call.request.data
+    try:
+        if call.format == "object":
+            return handler.from_object(data)
+        decode = handler.from_msgpack if call.format == "msgpack" else handler.from_json
+        empty = b"\x80" if call.format == "msgpack" else b"{}"
+        raw = bytes(data)
+        return decode(empty if raw in (b"", b"\xc0", b"null") else raw)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise bad_data(error, handler.shape.request_type) from error
+
+
+def _too_old(revision: int) -> Failure:
+    message = f"revision {revision} is in force, older than the one asked for"
+    return Failure("conflict", message, "ask again after the reload", {"revision": revision})

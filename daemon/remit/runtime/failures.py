@@ -1,0 +1,46 @@
+"""From exceptions to the failures that travel, and back."""
+
+import re
+
+import msgspec
+
+from remit.errors import InvalidDataError, RemitError
+from remit.model.suggest import did_you_mean
+from remit_client.wire import Failure
+
+_PATH = re.compile(r" - at `(?P<path>[^`]*)`$")
+_UNKNOWN_FIELD = re.compile(r"unknown field `(?P<name>[^`]*)`")
+_MISSING_FIELD = re.compile(r"missing required field `(?P<name>[^`]*)`")
+
+
+def failure_of(error: BaseException, *, error_id: str = "") -> Failure:
+    """What the caller is told. A bug is never told, only where the log speaks of it."""
+    if isinstance(error, RemitError):
+        return Failure(error.code, error.message, error.hint, error.details)
+    return Failure(
+        "internal",
+        f"something went wrong inside (error id {error_id})",
+        f"search the daemon's log for {error_id}",
+        {"error_id": error_id},
+    )
+
+
+def bad_data(error: Exception, kind: type[msgspec.Struct]) -> InvalidDataError:
+    """Say where request data do not fit, and what was probably meant."""
+    if not isinstance(error, msgspec.MsgspecError):
+        return InvalidDataError("the data cannot be read", details={"path": "$"})
+    text = str(error)
+    match = _PATH.search(text)
+    path = match.group("path") if match else "$"
+    message = _PATH.sub("", text)
+    unknown = _UNKNOWN_FIELD.search(message)
+    missing = _MISSING_FIELD.search(message)
+    hint = ""
+    if unknown:
+        path = f"{path}.{unknown.group('name')}"
+        known = kind.__struct_encode_fields__
+        hint = did_you_mean(unknown.group("name"), known) or "this event takes no data"
+    elif missing:
+        path = f"{path}.{missing.group('name')}"
+        hint = f"add {missing.group('name')!r}"
+    return InvalidDataError(message, hint=hint, details={"path": path})

@@ -1,0 +1,144 @@
+"""Decorated functions and the events they answer.
+
+Importing a module registers its handlers. A module that fails to import takes all of its handlers
+with it, so half a module is never served.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from remit.errors import HandlerError
+from remit.model.event import Effect, EventSpec
+from remit.model.names import EventName, parse_event_name
+from remit.model.place import Place
+from remit.runtime.handler import Handler
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class Registry:
+    """All handlers that were registered so far."""
+
+    def __init__(self) -> None:
+        self._handlers: dict[str, Handler] = {}
+        self._names: dict[str, Handler] = {}
+
+    def event_handler(  # noqa: PLR0913 - each flag is one word on a decorator
+        self,
+        name: str,
+        *,
+        capability: str | None = None,
+        description: str = "",
+        effect: Effect = "write",
+        requires_auth: bool = True,
+        resource_intensive: bool = False,
+        open_world: bool = False,
+        wildcard: bool = True,
+        inline: bool = False,
+        timeout: float | None = None,
+        since: str = "",
+        tool: str = "",
+        aliases: Iterable[str] = (),
+        triggers: Iterable[str] = (),
+        deprecated: str = "",
+    ) -> Callable[[Function], Function]:
+        """Serve an event with the decorated function.
+
+        The request's shape comes from the function: either one parameter that is a msgspec Struct,
+        or plain typed parameters. A parameter of type `Context` gets the context of the call.
+
+        Args:
+            name: the event.
+            capability: the capability that holds this event.
+            description: one line for lists; the first line of the docstring when absent.
+            effect: `read`, `write` or `destructive`.
+            requires_auth: whether the caller must be authenticated.
+            resource_intensive: whether one call may cost a lot.
+            open_world: whether it reaches outside of this installation.
+            wildcard: False when no wildcard may ever grant it.
+            inline: a sync function that only computes for microseconds is run in the reader
+                itself; other sync functions run in a worker thread.
+            timeout: seconds, instead of the configured time-out.
+            since: the version that brought it.
+            tool: its name in tool lists, when not made from the event name.
+            aliases: old names that still work.
+            triggers: events that may be pushed because of it.
+            deprecated: why not to use it any more, and what instead.
+        """
+
+        def register(function: Function) -> Function:
+            spec = EventSpec(
+                name=_event_name(name, function),
+                capability=capability,
+                summary=description or _first_line(function),
+                tool=tool,
+                effect=effect,
+                requires_auth=requires_auth,
+                resource_intensive=resource_intensive,
+                open_world=open_world,
+                wildcard=wildcard,
+                timeout=timeout,
+                since=since,
+                aliases=tuple(_event_name(alias, function) for alias in aliases),
+                triggers=tuple(triggers),
+                deprecated=deprecated,
+                place=place_of(function),
+            )
+            self._add(Handler(spec, function, inline=inline))
+            return function
+
+        return register
+
+    def _add(self, handler: Handler) -> None:
+        names = (handler.spec.name, *handler.spec.aliases)
+        for name in names:
+            first = self._names.get(name)
+            if first is not None:
+                raise HandlerError(
+                    f"{name!r} has a handler already: {first.spec.place}, "
+                    f"and again: {handler.spec.place}",
+                    hint="give one of them another name",
+                )
+        self._handlers[handler.spec.name] = handler
+        self._names.update(dict.fromkeys(names, handler))
+
+    @contextmanager
+    def all_or_nothing(self) -> Iterator[None]:
+        """Take back everything that was registered inside when the block raises."""
+        before = (dict(self._handlers), dict(self._names))
+        try:
+            yield
+        except BaseException:
+            self._handlers, self._names = before
+            raise
+
+    def handlers(self) -> dict[str, Handler]:
+        """All handlers by event name."""
+        return dict(self._handlers)
+
+    def specs(self) -> list[EventSpec]:
+        """What is known about each event."""
+        return [handler.spec for handler in self._handlers.values()]
+
+
+def _event_name(text: str, function: Callable[..., Any]) -> EventName:
+    try:
+        return parse_event_name(text)
+    except Exception as error:
+        raise HandlerError(f"{place_of(function)}: {error}", hint="see 'agent:spawn'") from error
+
+
+def _first_line(function: Callable[..., Any]) -> str:
+    return (function.__doc__ or "").strip().partition("\n")[0]
+
+
+def place_of(function: Callable[..., Any]) -> Place:
+    """Where a function is defined."""
+    while hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    return Place(function.__code__.co_filename, function.__code__.co_firstlineno)
+
+
+REGISTRY = Registry()
+event_handler = REGISTRY.event_handler

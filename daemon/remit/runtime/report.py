@@ -1,0 +1,45 @@
+"""The shapes in which questions about definitions are answered, by every face alike."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from remit.model.grant import Grant
+from remit.model.place import Problem
+from remit.policy.catalogue import Catalogue
+
+
+def grant_report(grant: Grant) -> dict[str, Any]:
+    """What a profile grants."""
+    return {
+        "profile": grant.profile,
+        "revision": grant.revision,
+        "capabilities": list(grant.capabilities),
+        "allowed_events": sorted(grant.events),
+        "denied_events": list(grant.denied_events),
+        "allowed_claude_tools": sorted(grant.claude_tools),
+        "denied_claude_tools": sorted(grant.denied_tools),
+        "limits": grant.limits.to_json(),
+        "pending_review": list(grant.pending_review),
+        "variables": dict(grant.variables),
+        "prompt": grant.prompt,
+        "warnings": [problem.to_json() for problem in grant.warnings],
+    }
+
+
+def check_report(catalogue: Catalogue | None, problems: Iterable[Problem]) -> dict[str, Any]:
+    """What is wrong with a set of definitions; without a catalogue they did not compile."""
+    found = list(problems)
+    errors = [problem.to_json() for problem in found if problem.is_error]
+    counts = {"capabilities": 0, "profiles": 0, "events": 0}
+    if catalogue is not None:
+        counts = {
+            "capabilities": len(catalogue.capabilities),
+            "profiles": len(catalogue.compositions),
+            "events": len(catalogue.universe.names),
+        }
+    return {
+        "ok": not errors,
+        "errors": errors,
+        "warnings": [problem.to_json() for problem in found if not problem.is_error],
+        "counts": counts,
+    }

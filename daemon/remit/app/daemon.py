@@ -1,0 +1,131 @@
+"""The daemon: every part put together, from the first key to the last answer."""
+
+import signal
+import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import anyio.to_thread
+import structlog
+
+from remit import __version__
+from remit.app.handlers import load_all_handlers
+from remit.app.secrets import first_keys
+from remit.app.workbench import definition_files
+from remit.config.home import Home, ipc_endpoint, prepare_home
+from remit.config.lock import hold_lock
+from remit.config.settings import Settings
+from remit.faces.zmq import Limits, serve
+from remit.model.place import DefinitionError
+from remit.runtime.authority import Authority
+from remit.runtime.counters import Counters
+from remit.runtime.dispatcher import Dispatcher
+from remit.runtime.keyring import KeyRing
+from remit.runtime.services import Services
+from remit.store.sqlite import SqliteStore
+
+log = structlog.get_logger()
+
+
+class Daemon:
+    """A running daemon."""
+
+    def __init__(
+        self, services: Services, dispatcher: Dispatcher, endpoints: dict[str, str]
+    ) -> None:
+        self.services = services
+        self.dispatcher = dispatcher
+        self.endpoints = endpoints
+
+    def ready(self, home: Home) -> dict[str, Any]:
+        """What the ready line says."""
+        catalogue = self.services.authority.catalogue
+        return {
+            "ready": True,
+            "version": __version__,
+            "endpoints": self.endpoints,
+            "home": str(home.path),
+            "revision": catalogue.revision,
+            "profiles": len(catalogue.compositions),
+            "events": len(catalogue.universe.names),
+        }
+
+    async def reload(self) -> None:
+        """Read the definitions again; a bad edit changes nothing but the mark that says so."""
+        try:
+            plan = await anyio.to_thread.run_sync(self.services.authority.reload)
+        except DefinitionError as error:
+            problems = [problem.to_json() for problem in error.problems]
+            log.warning("config_rejected", problems=problems)
+            return
+        summary = plan.to_json()["summary"]
+        log.info("config_changed", revision=self.services.authority.catalogue.revision, **summary)
+
+
+@asynccontextmanager
+async def run_daemon(settings: Settings) -> AsyncGenerator[Daemon]:
+    """Start every part in order, and stop them in the opposite order.
+
+    Raises:
+        HomeError: the state directory cannot be used, or another daemon runs there.
+        DefinitionError: the definitions do not compile.
+        SettingsError: the endpoint cannot be served.
+    """
+    home = Home(settings.home)
+    for repair in prepare_home(home):
+        log.warning("home_repaired", what=repair)
+    with hold_lock(home):
+        keys = first_keys(home)
+        loaded = load_all_handlers(settings)
+        for failure in loaded.failures:
+            log.error("handlers_not_loaded", module=failure.module, problem=str(failure))
+        specs = [handler.spec for handler in loaded.handlers.values()]
+        authority = Authority(specs, lambda: definition_files(settings))
+        async with SqliteStore(str(home.database)) as store:
+            keyring = KeyRing(keys.operator_public)
+            await keyring.load(store)
+            services = Services(
+                authority=authority,
+                handlers=loaded.handlers,
+                store=store,
+                keyring=keyring,
+                counters=Counters(started_at=time.monotonic()),
+                clock=time.monotonic,
+                state_value_limit=settings.state_value_limit,
+            )
+            dispatcher = Dispatcher(services, timeout=settings.request_timeout)
+            async with serve(
+                dispatcher,
+                keyring,
+                endpoint=settings.endpoint or ipc_endpoint(home),
+                server_key=keys.server_secret,
+                limits=Limits(
+                    in_flight=settings.max_in_flight, drain_seconds=settings.drain_timeout
+                ),
+            ) as face:
+                keyring.on_revoke = lambda name: _evict(face.evict, name)
+                home.endpoint.write_text(face.endpoint + "\n", encoding="utf-8")
+                try:
+                    yield Daemon(services, dispatcher, {"zmq": face.endpoint})
+                finally:
+                    home.endpoint.unlink(missing_ok=True)
+
+
+def _evict(evict: Callable[[str], int], name: str) -> None:
+    log.info("principal_evicted", principal=name, connections=evict(name))
+
+
+async def serve_until_stopped(
+    settings: Settings, announce: Callable[[dict[str, Any]], None]
+) -> None:
+    """Run until SIGTERM or SIGINT; SIGHUP reloads."""
+    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
+        async with run_daemon(settings) as daemon:
+            announce(daemon.ready(Home(settings.home)))
+            async for received in signals:
+                if received != signal.SIGHUP:
+                    log.info("stopping", signal=signal.Signals(received).name)
+                    break
+                await daemon.reload()

@@ -1,0 +1,102 @@
+"""Everything a command can ask without a daemon: definitions compiled in this process."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from remit.app.handlers import load_all_handlers
+from remit.config.files import Files, read_files
+from remit.config.settings import Settings
+from remit.config.starter import starter_dir
+from remit.errors import InvalidNameError
+from remit.model.event import EventSpec
+from remit.model.names import parse_event_name
+from remit.model.place import DefinitionError, Place, Problem
+from remit.policy.catalogue import Catalogue
+from remit.policy.universe import Universe, make_universe
+from remit.runtime.authority import compile_files
+from remit.runtime.handler import Handler
+from remit.runtime.loading import ModuleFailure
+
+
+class Workbench(msgspec.Struct, frozen=True, eq=False):
+    """A compiled catalogue with its files and the handlers it was compiled against."""
+
+    catalogue: Catalogue
+    files: Files
+    handlers: Mapping[str, Handler]
+    failures: tuple[ModuleFailure, ...] = ()
+
+
+def definition_files(settings: Settings) -> Files:
+    """Read the configured definitions, or the starter's.
+
+    A catalogue of one's own comes with compositions of one's own, or with none.
+    """
+    catalogue = settings.catalogue or starter_dir() / "capabilities.yaml"
+    compositions = settings.compositions
+    if compositions is None:
+        beside = catalogue.parent / "compositions"
+        compositions = beside if settings.catalogue is None or beside.is_dir() else None
+    return read_files(catalogue, compositions)
+
+
+def open_workbench(settings: Settings, events: Path | None = None) -> Workbench:
+    """Compile the definitions.
+
+    Args:
+        settings: where the definitions are.
+        events: a file with one event name a line, instead of the registered handlers.
+
+    Raises:
+        DefinitionError: they do not compile.
+    """
+    universe, handlers, failures = load_universe(settings, events)
+    revision = compile_files(definition_files(settings), universe)
+    return Workbench(revision.catalogue, revision.files, handlers, failures)
+
+
+def load_universe(
+    settings: Settings, events: Path | None
+) -> tuple[Universe, Mapping[str, Handler], tuple[ModuleFailure, ...]]:
+    """The events to compile against, and the handlers behind them."""
+    if events is not None:
+        return make_universe(read_event_list(events)), {}, ()
+    loaded = load_all_handlers(settings)
+    specs = [handler.spec for handler in loaded.handlers.values()]
+    return make_universe(specs), loaded.handlers, loaded.failures
+
+
+def read_event_list(path: Path) -> list[EventSpec]:
+    """Read event names, one a line; blank lines and `#` comments are passed over.
+
+    Raises:
+        DefinitionError: a line is no event name, or the file cannot be read.
+    """
+    problems: list[Problem] = []
+    specs: list[EventSpec] = []
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise DefinitionError([Problem(Place(str(path)), "unreadable", str(error))]) from error
+    for number, line in enumerate(lines, start=1):
+        text = line.partition("#")[0].strip()
+        if not text:
+            continue
+        try:
+            specs.append(EventSpec(name=parse_event_name(text)))
+        except InvalidNameError as error:
+            place = Place(str(path), number, line.index(text) + 1)
+            problems.append(
+                Problem(place, error.code, error.message, error.hint, "error", line, len(text))
+            )
+    if problems:
+        raise DefinitionError(problems)
+    return specs
+
+
+def settings_with(settings: Settings, **changes: Any) -> Settings:
+    """The same settings with some values replaced."""
+    return msgspec.structs.replace(settings, **changes)

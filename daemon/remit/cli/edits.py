@@ -1,0 +1,151 @@
+"""Before an edit is put in force: plan, lint, migrate."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from remit.app.workbench import open_workbench, settings_with
+from remit.cli.options import Asked, asked, asked_about_definitions
+from remit.cli.outcome import NO, next_step, print_json, say
+from remit.config.settings import Settings
+from remit.errors import NotFoundError
+from remit.model.suggest import did_you_mean
+from remit.policy.lint import lint as find_drift
+from remit.policy.plan import plan as make_plan
+
+Folder = click.Path(exists=True, file_okay=False, path_type=Path)
+
+
+@click.command()
+@click.option("--from", "before", type=Folder, help="Folder of the old definitions.")
+@click.option("--to", "after", type=Folder, help="Folder of the new ones; default: the configured.")
+@click.option(
+    "--events", type=click.Path(path_type=Path), help="Event names instead of the handlers."
+)
+@asked
+def plan(ask: Asked, *, before: Path | None, after: Path | None, events: Path | None) -> None:
+    """Show what an edit would grant and take away.
+
+    A folder holds capabilities.yaml and compositions/.
+    Without --from, the files that the daemon runs on are compared with those on disk.
+    """
+    settings = ask.settings()
+    if before is None:
+        from remit.cli.connection import plan_by_daemon  # noqa: PLC0415 - only with a daemon
+
+        report = plan_by_daemon(settings, after)
+    else:
+        old = open_workbench(_in_folder(settings, before), events).catalogue
+        target = _in_folder(settings, after) if after else settings
+        new = open_workbench(target, events).catalogue
+        report = make_plan(old.grants, new.grants).to_json()
+    if ask.as_json:
+        print_json(report)
+    else:
+        say_plan(report)
+
+
+def _in_folder(settings: Settings, folder: Path) -> Settings:
+    compositions = folder / "compositions"
+    return settings_with(
+        settings, catalogue=folder / "capabilities.yaml", compositions=compositions
+    )
+
+
+def say_plan(report: dict[str, Any]) -> None:
+    """Print a plan: who gets more first, the summary last."""
+    for name, change in report["profiles"].items():
+        say(click.style(name, bold=True))
+        for key, sign, colour in (
+            ("granted", "+", "green"),
+            ("tools_granted", "+", "green"),
+            ("revoked", "-", "red"),
+            ("tools_revoked", "-", "red"),
+        ):
+            for entry in change[key]:
+                say(click.style(f"  {sign} {entry}", fg=colour))
+        for limit, (old, new) in change["limits_changed"].items():
+            say(click.style(f"  ~ {limit}: {_limit(old)} → {_limit(new)}", fg="yellow"))
+    summary = report["summary"]
+    say(
+        f"{summary['granted']} granted, {summary['revoked']} revoked in {summary['profiles']} "
+        f"profiles; {summary['unchanged']} unchanged"
+    )
+    next_step("check")
+
+
+def _limit(value: int | None) -> str:
+    return "no limit" if value is None else str(value)
+
+
+@click.command()
+@asked_about_definitions
+def lint(ask: Asked) -> None:
+    """Find drift: patterns without events, events without capability, old names, and more."""
+    report = find_drift(open_workbench(ask.settings(), ask.events).catalogue)
+    found = sum(map(len, report.values()))
+    if ask.as_json:
+        print_json(report)
+    else:
+        for category, findings in report.items():
+            for finding in findings:
+                place = (
+                    f"{finding['file']}:{finding['line']}:{finding['column']}: "
+                    if ("file" in finding)
+                    else ""
+                )
+                more = finding.get("message") or ", ".join(finding.get("events", ()))
+                say(f"{place}{finding['name']} [{category}]{' ' + more if more else ''}")
+        say(f"{found} findings" if found else "no drift")
+        next_step("check")
+    sys.exit(NO if found else 0)
+
+
+@click.command()
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--write", is_flag=True, help="Put the new text into the file.")
+@asked_about_definitions
+def migrate(ask: Asked, file: Path, *, write: bool) -> None:
+    """Turn the explicit list of a composition FILE into capabilities that resolve to the same."""
+    from remit.config.rewrite import rewrite_composition  # noqa: PLC0415 - ruamel, only here
+    from remit.policy.migrate import migrate as migrate_profile  # noqa: PLC0415
+
+    folder = ask.compositions or str(file.parent)
+    bench = open_workbench(ask.settings(compositions=folder), ask.events)
+    composition = next(
+        (c for c in bench.catalogue.compositions.values() if _is_file(c.place.file, file)), None
+    )
+    if composition is None:
+        hint = did_you_mean(file.name, bench.files.compositions)
+        raise NotFoundError(f"{file} is not one of the compositions in {folder}", hint=hint)
+    migration = migrate_profile(bench.catalogue, composition)
+    raw = file.read_bytes()
+    text = rewrite_composition(raw.decode("utf-8-sig"), migration)
+    if write:
+        _replace(file, text)
+    if ask.as_json:
+        print_json(migration.to_json())
+    else:
+        click.echo(text, nl=False)
+        _say_migrated(migration.to_json(), file if write else None)
+
+
+def _is_file(shown: str, file: Path) -> bool:
+    return Path(shown).resolve() == file.resolve()
+
+
+def _replace(file: Path, text: str) -> None:
+    """Write beside the file and rename, so that a cut-off run leaves the old text."""
+    temporary = file.with_name(f".{file.name}.new")
+    temporary.write_bytes(text.encode())
+    temporary.chmod(file.stat().st_mode & 0o777)
+    temporary.replace(file)
+
+
+def _say_migrated(report: dict[str, Any], written: Path | None) -> None:
+    for name, (old, new) in report.get("limits_changed", {}).items():
+        click.echo(f"note: {name} becomes {_limit(new)} (was {_limit(old)})", err=True)
+    proof = "the same events and tools before and after, proven by resolving both"
+    click.echo(f"{f'written to {written}; ' if written else ''}{proof}", err=True)

@@ -1,0 +1,86 @@
+"""Looking after an installation: config, doctor, completion."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from remit.app.checkup import Check, examine
+from remit.cli.options import Asked, asked, asked_about_definitions
+from remit.cli.outcome import NO, next_step, print_json, say
+from remit.config.settings import SETTINGS
+from remit.errors import NotFoundError
+
+_MARKS = {"fine": ("ok", "green"), "warning": ("warn", "yellow"), "broken": ("BAD", "red")}
+
+
+@click.command()
+@asked
+def config(ask: Asked) -> None:
+    """Show every setting, its value, and where the value comes from."""
+    settings = ask.settings()
+    rows = [
+        {
+            "name": row.name,
+            "value": _plain(getattr(settings, row.name)),
+            "origin": str(settings.origins[row.name]),
+            "doc": row.doc,
+            "variable": row.variable,
+        }
+        for row in SETTINGS
+    ]
+    if ask.as_json:
+        print_json({"settings": rows})
+        return
+    for entry in rows:
+        shown = "-" if entry["value"] in (None, "", []) else str(entry["value"])
+        say(f"{entry['name']:18} {shown:40} {click.style(entry['origin'], dim=True)}")
+    next_step("doctor")
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_plain(one) for one in value]
+    return str(value) if isinstance(value, Path) else value
+
+
+@click.command()
+@asked_about_definitions
+def doctor(ask: Asked) -> None:
+    """Find what is wrong with this installation, and say how to repair it."""
+    checks = examine(ask.settings())
+    healthy = all(check.state != "broken" for check in checks)
+    if ask.as_json:
+        print_json({"ok": healthy, "checks": [check.to_json() for check in checks]})
+    else:
+        for check in checks:
+            _say_check(check)
+        say("all is well" if healthy else "repair what is marked BAD, then run doctor again")
+        next_step("serve" if healthy else "doctor")
+    sys.exit(0 if healthy else NO)
+
+
+def _say_check(check: Check) -> None:
+    word, colour = _MARKS[check.state]
+    say(f"{click.style(f'{word:5}', fg=colour)}{check.name:14} {check.message}")
+    if check.repair:
+        say(f"     repair: {check.repair}")
+
+
+@click.command()
+@click.argument("shell", required=False, type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str | None) -> None:
+    """Print the completion script of SHELL; the one you use when absent."""
+    from click.shell_completion import get_completion_class  # noqa: PLC0415
+
+    from remit.cli.main import remit  # noqa: PLC0415
+
+    name = shell or Path(os.environ.get("SHELL", "bash")).name
+    found = get_completion_class(name)
+    if found is None:
+        raise NotFoundError(f"there is no completion for {name!r}", hint="bash, zsh or fish")
+    click.echo(found(remit, {}, "remit", "_REMIT_COMPLETE").source())
+    if sys.stdout.isatty():
+        click.echo(f'# use it: eval "$(remit completion {name})"', err=True)

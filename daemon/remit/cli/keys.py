@@ -1,0 +1,82 @@
+"""Keys of clients: key new, key list, key revoke."""
+
+from pathlib import Path
+
+import click
+
+from remit.cli.connection import connected
+from remit.cli.options import Asked, asked
+from remit.cli.outcome import next_step, print_json, say
+from remit.config.home import Home
+from remit.errors import ConflictError
+
+
+@click.group()
+def key() -> None:
+    """Give keys to clients, list them, take them away."""
+
+
+@key.command()
+@click.argument("name")
+@click.option("--profile", required=True, help="What the client may do.")
+@click.option("--out", type=click.Path(path_type=Path), help="Key file; default: in the home.")
+@asked
+def new(ask: Asked, name: str, *, profile: str, out: Path | None) -> None:
+    """Make a key pair for NAME, register its public half, and write the key file (mode 0600)."""
+    from remit_client.keys import new_key, save_key  # noqa: PLC0415 - zmq
+
+    settings = ask.settings()
+    home = Home(settings.home)
+    path = out or home.keys / f"{name}.key"
+    if path.exists():
+        raise ConflictError(f"{path} exists already", hint="choose another name or --out")
+    with connected(settings) as remit:
+        pair = new_key(name, **_address(home))
+        answer = remit.call(
+            "key:add", {"name": name, "public_key": pair.public_key, "profile": profile}
+        )
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    save_key(path, pair)
+    if ask.as_json:
+        print_json(answer | {"file": str(path)})
+        return
+    say(f"{name} may connect as {profile} with the key in {path}")
+    say(f"  REMIT_KEY={path} makes any client use it")
+    next_step(f"can {name} state:get")
+
+
+def _address(home: Home) -> dict[str, str]:
+    """What the holder of a key must know of the daemon."""
+    return {
+        "server_key": home.server_public_key.read_text(encoding="ascii").strip(),
+        "endpoint": home.endpoint.read_text(encoding="utf-8").strip(),
+    }
+
+
+@key.command("list")
+@asked
+def list_(ask: Asked) -> None:
+    """List the clients that may connect."""
+    with connected(ask.settings()) as remit:
+        answer = remit.call("key:list")
+    if ask.as_json:
+        print_json(answer)
+        return
+    for item in answer["items"]:
+        say(f"{item['name']:24} {item['profile']}")
+    say(f"{answer['total']} keys besides the operator's")
+    next_step("key new NAME --profile observer")
+
+
+@key.command()
+@click.argument("name")
+@asked
+def revoke(ask: Asked, name: str) -> None:
+    """Take the key of NAME away; its connections are cut at once."""
+    with connected(ask.settings()) as remit:
+        answer = remit.call("key:revoke", {"name": name})
+    if ask.as_json:
+        print_json(answer)
+        return
+    say(f"{name} is cut off")
+    next_step("key list")

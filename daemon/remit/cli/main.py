@@ -1,0 +1,87 @@
+"""The `remit` command: a group that imports a command only when it is called."""
+
+import importlib
+import sys
+from typing import Any
+
+import click
+
+from remit import __version__
+from remit.cli.outcome import fail
+from remit.errors import RemitError
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "check": ("questions", "Check definitions and show every mistake."),
+    "resolve": ("questions", "Show what a profile grants."),
+    "can": ("questions", "May a profile or agent use an event?"),
+    "why": ("questions", "Why may it, or why not? With file, line and column."),
+    "who-can": ("questions", "Who may use an event?"),
+    "gives": ("questions", "What does a capability give?"),
+    "plan": ("edits", "Show what an edit would grant and take away."),
+    "lint": ("edits", "Find drift between events, capabilities and profiles."),
+    "migrate": ("edits", "Turn an explicit list into capabilities."),
+    "schema": ("pictures", "Print a JSON Schema for editors."),
+    "graph": ("pictures", "Draw profiles, capabilities, requires and denials."),
+    "tools": ("toolsets", "List the tools of a profile or agent, with their token bill."),
+    "claude-args": ("toolsets", "Print arguments for the Claude command line."),
+    "serve": ("daemon", "Run the daemon in the foreground."),
+    "call": ("daemon", "Call an event of the running daemon."),
+    "key": ("keys", "Give keys to clients, list them, take them away."),
+    "config": ("installation", "Show every setting and where it comes from."),
+    "doctor": ("installation", "Find what is wrong with this installation."),
+    "completion": ("installation", "Print the completion script of your shell."),
+}
+"""Every command with the module it lives in and its one line of help."""
+
+
+class LazyGroup(click.Group):
+    """Knows its commands by name and imports one only when it runs."""
+
+    def list_commands(self, _ctx: click.Context) -> list[str]:
+        """In the order of the table: questions first, upkeep last."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        """Import the module of a command."""
+        if name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"remit.cli.{COMMANDS[name][0]}")
+        command = getattr(module, name.replace("-", "_"))
+        return command if isinstance(command, click.Command) else None
+
+    def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands from the table, without importing any of them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Suggest the nearest command for an unknown one."""
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            from remit.model.suggest import did_you_mean  # noqa: PLC0415 - only for a mistake
+
+            hint = did_you_mean(args[0], COMMANDS)
+            ctx.fail(f"there is no command {args[0]!r}. {hint}".strip())
+        return super().resolve_command(ctx, args)
+
+
+@click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--home", help="State directory; REMIT_HOME, else the XDG state directory.")
+@click.version_option(__version__, prog_name="remit")
+@click.pass_context
+def remit(ctx: click.Context, home: str | None) -> None:
+    """Decide, explain and serve what each agent of a fleet may do.
+
+    Start with:  remit check, then remit resolve observer
+    """
+    ctx.obj = {"home": home}
+
+
+def main(arguments: list[str] | None = None) -> Any:
+    """Run the command line; every failure that we know ends in a message and its exit code."""
+    given = sys.argv[1:] if arguments is None else arguments
+    try:
+        return remit.main(given or ["--help"], prog_name="remit", standalone_mode=True)
+    except RemitError as error:
+        return fail(error, as_json="--json" in given)

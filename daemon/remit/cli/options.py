@@ -1,0 +1,105 @@
+"""What nearly every command is asked with: where the definitions are, which home, text or JSON."""
+
+import functools
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+import msgspec
+
+from remit.config.settings import Settings, load_settings
+from remit.model.composition import Variable
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """The shared options of one run of a command."""
+
+    as_json: bool
+    home: str | None
+    catalogue: str | None = None
+    compositions: str | None = None
+    events: Path | None = None
+
+    @property
+    def about_files(self) -> bool:
+        """Tell whether definitions were named: then they are meant, and not a running daemon's."""
+        return any((self.catalogue, self.compositions, self.events))
+
+    def settings(self, **flags: Any) -> Settings:
+        """The settings for this run, with further flags on top."""
+        root: Mapping[str, Any] = click.get_current_context().find_root().obj or {}
+        flags["home"] = self.home or root.get("home")
+        flags.setdefault("catalogue", self.catalogue)
+        flags.setdefault("compositions", self.compositions)
+        return load_settings(flags, os.environ, str(Path.cwd()))
+
+
+_SHARED = (
+    click.option("--json", "as_json", is_flag=True, help="Answer as JSON."),
+    click.option("--home", help="State directory."),
+)
+_DEFINITIONS = (
+    click.option(
+        "--events",
+        type=click.Path(path_type=Path),
+        help="Event names, one a line, instead of the registered handlers.",
+    ),
+    click.option("--compositions", help="Folder of profiles; beside the catalogue when absent."),
+    click.option("--catalogue", help="capabilities.yaml; the shipped one when absent."),
+)
+
+
+def asked(function: Function) -> Callable[..., Any]:
+    """Give a command the shared options as its first argument."""
+    return _with_options(function, _SHARED, ("as_json", "home"))
+
+
+def asked_about_definitions(function: Function) -> Callable[..., Any]:
+    """The same for a command that works on definitions, with or without a daemon."""
+    names = ("as_json", "home", "catalogue", "compositions", "events")
+    return _with_options(function, _SHARED + _DEFINITIONS, names)
+
+
+def _with_options(
+    function: Function, declared: tuple[Callable[..., Any], ...], names: tuple[str, ...]
+) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def run(*arguments: Any, **options: Any) -> Any:
+        shared = Asked(**{name: options.pop(name) for name in names})
+        return function(shared, *arguments, **options)
+
+    wrapped: Callable[..., Any] = run
+    for option in declared:
+        wrapped = option(wrapped)
+    return wrapped
+
+
+def variables_of(pairs: tuple[str, ...], declared: Mapping[str, Variable]) -> dict[str, Any]:
+    """Read `name=value` options by the declared types; what does not fit stays text."""
+    found: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        if not equals:
+            raise click.BadParameter(f"{pair!r} is not of the form name=value")
+        kind = declared[name].type if name in declared else "string"
+        found[name] = _READERS[kind](text)
+    return found
+
+
+def _number(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+_READERS: dict[str, Callable[[str], Any]] = {
+    "string": str,
+    "integer": lambda text: int(text) if text.removeprefix("-").isdecimal() else text,
+    "number": _number,
+    "boolean": lambda text: {"true": True, "false": False}.get(text, text),
+}

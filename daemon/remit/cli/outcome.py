@@ -1,0 +1,74 @@
+"""How a command ends: what it prints where, and its exit code.
+
+0 yes or fine, 1 no or problems found, 2 bad input, 3 daemon unreachable.
+"""
+
+import os
+import sys
+from collections.abc import Iterable
+from typing import Any, NoReturn
+
+import click
+import msgspec
+
+from remit.errors import RemitError
+from remit.model.place import DefinitionError, Problem
+
+YES = 0
+NO = 1
+BAD_INPUT = 2
+UNREACHABLE = 3
+
+_CLIENT_SIDE = frozenset({"unreachable", "unauthorised", "bad_key", "connection_lost"})
+_NO = frozenset({"denied", "conflict", "exceeds_parent", "limit_exceeded", "timeout", "cancelled"})
+
+
+def print_json(value: Any) -> None:
+    """Print an answer for programs."""
+    encoded = msgspec.json.format(msgspec.json.encode(value), indent=2)
+    click.echo(encoded.decode())
+
+
+def say(text: str = "") -> None:
+    """Print a line of an answer for people."""
+    click.echo(text)
+
+
+def next_step(arguments: str) -> None:
+    """End a screen with the one command to go on with; silent when nobody is looking."""
+    if sys.stdout.isatty() or os.environ.get("REMIT_SHOW_NEXT"):
+        command = os.environ.get("REMIT_INVOKED_AS", "remit")
+        click.echo(click.style(f"\nnext: {command} {arguments}", dim=True))
+
+
+def say_problems(problems: Iterable[Problem]) -> None:
+    """Show problems on stderr, each with its line and a caret."""
+    for problem in problems:
+        word = "error" if problem.is_error else "warning"
+        colour = "red" if problem.is_error else "yellow"
+        text = str(problem)
+        head, _, rest = text.partition("\n")
+        click.echo(click.style(f"{word}: ", fg=colour) + head, err=True)
+        if rest:
+            click.echo(rest, err=True)
+
+
+def fail(error: RemitError, *, as_json: bool = False) -> NoReturn:
+    """End with an error that we know."""
+    if as_json:
+        body = {"code": error.code, "message": error.message, "hint": error.hint}
+        print_json({"error": body | {"details": error.details}})
+    if isinstance(error, DefinitionError):
+        say_problems(error.problems)
+    else:
+        click.echo(click.style("error: ", fg="red") + f"{error.message} [{error.code}]", err=True)
+        if error.hint:
+            click.echo(f"    hint: {error.hint}", err=True)
+    sys.exit(exit_code(error.code))
+
+
+def exit_code(code: str) -> int:
+    """The exit code for an error code."""
+    if code in _CLIENT_SIDE:
+        return UNREACHABLE
+    return NO if code in _NO else BAD_INPUT

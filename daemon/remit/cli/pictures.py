@@ -1,0 +1,49 @@
+"""Pictures and schemas of definitions: graph, schema."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from remit.cli.options import Asked, asked_about_definitions
+from remit.cli.outcome import print_json
+from remit.errors import NotFoundError
+from remit.model.suggest import did_you_mean
+
+
+@click.command()
+@click.argument("kind", type=click.Choice(["capability", "composition"]))
+def schema(kind: str) -> None:
+    """Print the JSON Schema of a kind of file, for editors that complete and check."""
+    from remit.config.schema import SCHEMAS  # noqa: PLC0415 - only this command needs it
+
+    print_json(SCHEMAS[kind]())
+
+
+@click.command()
+@click.option("--svg", "form", flag_value="svg", default="svg", help="A picture (the default).")
+@click.option("--dot", "form", flag_value="dot", help="For Graphviz.")
+@click.option("--mermaid", "form", flag_value="mermaid", help="For Markdown.")
+@click.option("--profile", help="Only this profile and what it holds.")
+@click.option("--out", type=click.Path(path_type=Path), help="Write to a file.")
+@asked_about_definitions
+def graph(ask: Asked, *, form: str, profile: str | None, out: Path | None) -> None:
+    """Draw profiles, capabilities, requires and denials."""
+    from remit.app.workbench import open_workbench  # noqa: PLC0415
+    from remit.policy.graph import picture  # noqa: PLC0415
+    from remit.policy.graph_svg import to_svg  # noqa: PLC0415
+    from remit.policy.graph_text import to_dot, to_mermaid  # noqa: PLC0415
+
+    catalogue = open_workbench(ask.settings(), ask.events).catalogue
+    if profile is not None and profile not in catalogue.compositions:
+        hint = did_you_mean(profile, catalogue.compositions)
+        raise NotFoundError(f"there is no profile {profile!r}", hint=hint)
+    draw = {"svg": to_svg, "dot": to_dot, "mermaid": to_mermaid}[form]
+    text = draw(picture(catalogue, profile))
+    if out is not None:
+        out.write_text(text, encoding="utf-8")
+        click.echo(f"written to {out}", err=True)
+    elif ask.as_json:
+        print_json({"format": form, "text": text})
+    else:
+        sys.stdout.write(text)

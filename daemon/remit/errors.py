@@ -19,7 +19,8 @@
     ├── SettingsError              invalid_settings    a configuration value is wrong
     └── HomeError                  unusable_home       the state directory cannot be used
 
-`code` is stable: outside programs compare it. The message says what is wrong, the hint how to repair it.
+`code` is stable: outside programs compare it. The message says what is wrong, the hint how to
+repair it.
 """
 
 from collections.abc import Mapping

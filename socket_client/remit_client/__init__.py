@@ -42,7 +42,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401
+def __getattr__(name: str) -> Any:
     # anyio and libzmq cost 45 ms: the blocking twin needs no anyio, the wire structs need neither.
     if name not in ("connect", "Client"):
         raise AttributeError(f"module 'remit_client' has no attribute {name!r}")

@@ -34,13 +34,13 @@ class Client:
     async def call(
         self,
         event: str,
-        data: Any = None,  # noqa: ANN401
+        data: Any = None,
         *,
         timeout: float = 30,  # noqa: ASYNC109  on its end the daemon is told, too
         session: str | None = None,
         min_revision: int | None = None,
         on_progress: OnProgress | None = None,
-    ) -> Any:  # noqa: ANN401
+    ) -> Any:
         """Ask for an event, and return the data of its answer.
 
         At most `MAX_PENDING` requests are under way; a further one waits for its turn.
@@ -54,7 +54,7 @@ class Client:
     async def ask(
         self,
         event: str,
-        data: Any = None,  # noqa: ANN401
+        data: Any = None,
         *,
         timeout: float = 30,  # noqa: ASYNC109
         session: str | None = None,

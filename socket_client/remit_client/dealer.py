@@ -37,7 +37,7 @@ class Dealer:
         self._broken = 0
         self.socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.DEALER)
         _configure(self.socket, address)
-        self.monitor = self.socket.get_monitor_socket(_WATCHED)
+        self.monitor: zmq.Socket[bytes] = self.socket.get_monitor_socket(_WATCHED)
         try:
             self.socket.connect(address.endpoint)
         except zmq.ZMQError as error:
@@ -49,6 +49,7 @@ class Dealer:
     def close(self) -> None:
         """Close; what was posted still has a moment to leave."""
         self.socket.disable_monitor()
+        self.monitor.close(linger=0)
         self.socket.close()
 
     def post(self, kind: bytes, body: bytes) -> bool:

@@ -2,7 +2,6 @@
 
 import os
 import re
-import secrets
 import stat
 from pathlib import Path
 
@@ -68,7 +67,7 @@ def load_key(path: str | Path) -> Key:
 def save_key(path: str | Path, key: Key) -> None:
     """Write a key file that only its owner can read; a crash leaves the old one or the new one."""
     place = Path(path)
-    draft = place.with_name(f".{place.name}.{secrets.token_hex(4)}")
+    draft = place.with_name(f".{place.name}.{os.urandom(4).hex()}")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         with os.fdopen(descriptor, "wb") as file:

@@ -34,13 +34,13 @@ class Client:
     def call(
         self,
         event: str,
-        data: Any = None,  # noqa: ANN401
+        data: Any = None,
         *,
         timeout: float = 30,
         session: str | None = None,
         min_revision: int | None = None,
         on_progress: OnProgress | None = None,
-    ) -> Any:  # noqa: ANN401
+    ) -> Any:
         """Ask for an event, and return the data of its answer.
 
         Raises:
@@ -52,7 +52,7 @@ class Client:
     def ask(
         self,
         event: str,
-        data: Any = None,  # noqa: ANN401
+        data: Any = None,
         *,
         timeout: float = 30,
         session: str | None = None,

@@ -117,7 +117,7 @@ def test_every_setting_can_stand_in_a_file(here: Path, env: dict[str, str]) -> N
     assert (settings.request_timeout, settings.drain_timeout) == (1.0, 0.5)
     assert settings.home == Path.home() / "state"
     assert [str(origin) for origin in settings.origins.values()] == [
-        f"{here}:{line}" for line in range(2, 13)
+        f"{here}:{line}" for line in range(2, 14)
     ]
 
 

@@ -55,9 +55,11 @@ def casbin_check(grants: Iterable[Grant]) -> Check:
         ImportError: casbin is not installed.
     """
     import casbin  # noqa: PLC0415 - a peer that may be missing
+    from casbin.model.model_fast import FastModel  # noqa: PLC0415
 
-    enforcer = casbin.FastEnforcer(cache_key_order=[0, 1])
-    enforcer.set_model(enforcer.new_model(text=_CASBIN_MODEL))
+    model = FastModel([0, 1])
+    model.load_model_from_text(_CASBIN_MODEL)
+    enforcer = casbin.FastEnforcer(model, cache_key_order=[0, 1])
     enforcer.add_policies([[g.profile, event] for g in grants for event in sorted(g.events)])
 
     def check(profile: str, event: str) -> bool:

@@ -1,6 +1,9 @@
 """The daemon: every part put together, from the first key to the last answer."""
 
+import os
 import signal
+import sys
+import threading
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -27,6 +30,8 @@ from remit.runtime.services import Services
 from remit.store.sqlite import SqliteStore
 
 log = structlog.get_logger()
+
+_THREAD_SECONDS = 0.1
 
 
 class Daemon:
@@ -95,7 +100,7 @@ async def run_daemon(settings: Settings) -> AsyncGenerator[Daemon]:
                 clock=time.monotonic,
                 state_value_limit=settings.state_value_limit,
             )
-            dispatcher = Dispatcher(services, timeout=settings.request_timeout)
+            dispatcher = Dispatcher(services, loaded.handlers, timeout=settings.request_timeout)
             async with serve(
                 dispatcher,
                 keyring,
@@ -129,3 +134,19 @@ async def serve_until_stopped(
                     log.info("stopping", signal=signal.Signals(received).name)
                     break
                 await daemon.reload()
+
+
+def leave() -> None:
+    """End the process when everything is closed but a handler still blocks its thread.
+
+    Nothing can stop such a thread, and the interpreter would wait for it.
+    """
+    others = [t for t in threading.enumerate() if t is not threading.main_thread() and not t.daemon]
+    for thread in others:
+        thread.join(_THREAD_SECONDS)
+    deaf = sum(thread.is_alive() for thread in others)
+    if deaf:
+        log.warning("handlers_abandoned", threads=deaf)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)

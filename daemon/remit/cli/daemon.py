@@ -1,5 +1,6 @@
 """Running the daemon, and calling it: serve, call."""
 
+import gc
 import sys
 from typing import Any
 
@@ -27,9 +28,10 @@ def serve(ask: Asked, **flags: Any) -> None:
     # The daemon's parts cost 200 ms: nobody else should pay for them.
     import anyio  # noqa: PLC0415
 
-    from remit.app.daemon import serve_until_stopped  # noqa: PLC0415
+    from remit.app.daemon import leave, serve_until_stopped  # noqa: PLC0415
     from remit.app.logs import configure_logs  # noqa: PLC0415
 
+    gc.enable()  # see __main__
     settings = ask.settings(**flags)
     configure_logs(settings)
 
@@ -49,6 +51,7 @@ def serve(ask: Asked, **flags: Any) -> None:
         anyio.run(serve_until_stopped, settings, announce, backend_options=_loop_options())
     except* RemitError as group:
         fail(_first(group), as_json=ask.as_json)
+    leave()
 
 
 def _first(group: BaseExceptionGroup[RemitError]) -> RemitError:

@@ -44,13 +44,9 @@ def next_step(arguments: str) -> None:
 def say_problems(problems: Iterable[Problem]) -> None:
     """Show problems on stderr, each with its line and a caret."""
     for problem in problems:
-        word = "error" if problem.is_error else "warning"
-        colour = "red" if problem.is_error else "yellow"
-        text = str(problem)
-        head, _, rest = text.partition("\n")
-        click.echo(click.style(f"{word}: ", fg=colour) + head, err=True)
-        if rest:
-            click.echo(rest, err=True)
+        # The place comes first on the line of an error: editors and scripts jump to it.
+        mark = "" if problem.is_error else click.style("warning: ", fg="yellow")
+        click.echo(f"{mark}{problem}", err=True)
 
 
 def fail(error: RemitError, *, as_json: bool = False) -> NoReturn:

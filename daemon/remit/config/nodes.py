@@ -65,13 +65,14 @@ def parse_yaml(raw: bytes, file: str) -> tuple[Node | None, list[Problem]]:
     Duplicate keys are reported all at once; what breaks the structure ends the reading.
     """
     problems: list[Problem] = []
+    text = ""
     try:
         text = decode_text(raw, file)
         return _build(text, file, problems), problems
     except _Refusal as refusal:
         return None, [*problems, refusal.problem]
     except yaml.YAMLError as error:
-        return None, [*problems, _syntax_problem(error, file)]
+        return None, [*problems, _syntax_problem(error, file, text)]
 
 
 def decode_text(raw: bytes, file: str) -> str:
@@ -107,11 +108,20 @@ def _place_at(before: str, file: str) -> Place:
     return Place(file, len(lines), len(lines[-1]) + 1)
 
 
-def _syntax_problem(error: yaml.YAMLError, file: str) -> Problem:
-    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-    place = Place(file, mark.line + 1, mark.column + 1) if mark else Place(file)
-    message = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
-    return Problem(place, "yaml_syntax", f"this is not YAML: {message}")
+def _syntax_problem(error: yaml.YAMLError, file: str, text: str) -> Problem:
+    message = getattr(error, "problem", None) or str(error)
+    context = getattr(error, "context", None)
+    told = f"{message} {context}" if context else message
+    return Problem(_trouble_at(error, file, text), "yaml_syntax", f"this is not YAML: {told}")
+
+
+def _trouble_at(error: yaml.YAMLError, file: str, text: str) -> Place:
+    """Where the trouble is; when it was only noticed at the end, where it began."""
+    marks = (getattr(error, "problem_mark", None), getattr(error, "context_mark", None))
+    for mark in marks:
+        if mark is not None and mark.index < len(text.rstrip()):
+            return Place(file, mark.line + 1, mark.column + 1)
+    return _place_at(text.rstrip()[:-1], file)
 
 
 class _Open(msgspec.Struct):
@@ -169,8 +179,9 @@ def _refuse_magic(event: yaml.NodeEvent, file: str) -> None:
     if event.anchor is not None:
         message = f"the anchor &{event.anchor} is not understood here"
         raise _Refusal(Problem(place, "alias", message, "remove it"))
-    if getattr(event, "tag", None) is not None:
-        message = f"the tag {event.tag!r} is not understood here"
+    tag = getattr(event, "tag", None)
+    if tag is not None:
+        message = f"the tag {tag!r} is not understood here"
         raise _Refusal(Problem(place, "tag", message, "remove it"))
 
 
@@ -220,7 +231,7 @@ def _checked_key(node: Node, seen: dict[str, Place], problems: list[Problem]) ->
 
 def _place_of(event: yaml.Event, file: str) -> Place:
     mark = event.start_mark
-    return Place(file, mark.line + 1, mark.column + 1)
+    return Place(file, mark.line + 1, mark.column + 1) if mark else Place(file)
 
 
 def to_json(node: Node) -> object:

@@ -41,6 +41,7 @@ def get(ctx: Context, id: str) -> dict[str, Any]:  # noqa: A002 - the wire calls
     answer = _card(ctx, found) | gives(ctx.catalogue, found)
     if not ctx.sees_everything:
         answer["events"] = [event for event in answer["events"] if event in ctx.grant.events]
+        answer["claude_tools"] = sorted(ctx.grant.claude_tools.intersection(answer["claude_tools"]))
         answer["requires"] = [name for name in answer["requires"] if name in visible]
     return answer
 

@@ -1,5 +1,7 @@
 """composition:* — profiles: look them up, resolve them, try edits without effect."""
 
+from collections.abc import Iterable, Mapping, Set
+from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
@@ -8,16 +10,18 @@ from remit.config.files import Files, edited
 from remit.errors import DeniedError, InvalidDataError, NotFoundError
 from remit.model.composition import Scalar
 from remit.model.event import Effect
-from remit.model.place import DefinitionError, Problem
+from remit.model.grant import Grant
+from remit.model.place import DefinitionError, Place, Problem
 from remit.model.suggest import did_you_mean
 from remit.policy.compiler import resolve as resolve_profile
 from remit.policy.plan import plan as make_plan
+from remit.policy.resolve import confine
 from remit.runtime.authority import Revision, compile_files
 from remit.runtime.context import Context
 from remit.runtime.paging import PAGE_LIMIT, PAGE_MAX, page
 from remit.runtime.registry import event_handler
 from remit.runtime.report import check_report, grant_report
-from remit.runtime.view import visible_profiles
+from remit.runtime.view import visible_capabilities, visible_profiles
 
 Limit = Annotated[int, msgspec.Meta(ge=1, le=PAGE_MAX)]
 
@@ -83,12 +87,11 @@ def resolve(
     report = grant_report(grant)
     if not ctx.sees_everything:
         # The caller's own denials and reviews name things that it may not use.
-        hidden: dict[str, Any] = {
-            "denied_events": [],
-            "denied_claude_tools": [],
-            "pending_review": [],
-        }
-        report |= hidden | {"warnings": []}
+        report |= dict.fromkeys(
+            ("denied_events", "denied_claude_tools", "pending_review", "warnings"), ()
+        )
+        shown = {*ctx.grant.capabilities, *visible_capabilities(ctx)}
+        report["capabilities"] = [name for name in grant.capabilities if name in shown]
     return report
 
 
@@ -107,12 +110,18 @@ def validate(
         remove: composition files to leave out.
     """
     try:
-        compiled = _compile_edit(ctx, compositions, catalogue, remove)
+        compiled = _compile_edit(ctx, compositions, catalogue, remove).catalogue
     except DefinitionError as error:
-        return check_report(None, [_discreet(ctx, p) for p in error.problems])
-    return check_report(
-        compiled.catalogue, [_discreet(ctx, p) for p in compiled.catalogue.warnings]
-    )
+        return check_report(None, error.problems)
+    if ctx.sees_everything:
+        return check_report(compiled, compiled.warnings)
+    report = check_report(compiled, _of_files(compiled.warnings, compositions, catalogue))
+    counts = {
+        "capabilities": len(visible_capabilities(ctx)),
+        "profiles": len(visible_profiles(ctx)),
+        "events": len(ctx.grant.events),
+    }
+    return report | {"counts": counts}
 
 
 @event_handler("composition:plan", capability="catalogue_draft", effect="read")
@@ -132,15 +141,19 @@ def plan(
     after = _compile_edit(ctx, compositions, catalogue, remove).catalogue.grants
     before = ctx.catalogue.grants
     if not ctx.sees_everything:
-        # An edit may give a visible profile more than the caller holds: that part stays hidden.
-        visible = set(visible_profiles(ctx))
-        before = {name: grant for name, grant in before.items() if name in visible}
-        after = {
-            name: grant
-            for name, grant in after.items()
-            if name in visible and grant.events <= ctx.grant.events
-        }
+        # Of profiles that are visible or new; what the caller does not hold itself stays hidden.
+        hidden = before.keys() - visible_profiles(ctx)
+        before = _confined(ctx, before, hidden)
+        after = _confined(ctx, after, hidden)
     return make_plan(before, after).to_json()
+
+
+def _confined(ctx: Context, grants: Mapping[str, Grant], hidden: Set[str]) -> dict[str, Grant]:
+    return {
+        name: confine(ctx.catalogue, grant, ctx.grant)
+        for name, grant in grants.items()
+        if name not in hidden
+    }
 
 
 @event_handler("composition:migrate", capability="catalogue_draft", effect="read")
@@ -184,9 +197,25 @@ def _compile_edit(
         files = edited(current, catalogue, compositions or {}, remove or [])
     except ValueError as error:
         raise InvalidDataError(str(error), details={"path": "$.compositions"}) from error
-    return compile_files(files, ctx.catalogue.universe, revision=ctx.catalogue.revision + 1)
+    number = ctx.catalogue.revision + 1
+    try:
+        return compile_files(files, ctx.catalogue.universe, revision=number)
+    except DefinitionError as error:
+        if ctx.sees_everything:
+            raise
+        message = "the edit does not fit definitions that you may not see"
+        elsewhere = Problem(Place("definitions"), "invalid_definition", message)
+        shown = _of_files(error.problems, compositions, catalogue)
+        raise DefinitionError(shown or [elsewhere]) from None
 
 
-def _discreet(ctx: Context, problem: Problem) -> Problem:
-    """Suggestions name things that exist: they are for those who may see everything."""
-    return problem if ctx.sees_everything else msgspec.structs.replace(problem, hint="")
+def _of_files(
+    problems: Iterable[Problem], compositions: dict[str, str] | None, catalogue: str | None
+) -> list[Problem]:
+    """The problems of the files that the caller sent, without suggestions: those name others."""
+    sent = {*(compositions or {}), *(["capabilities.yaml"] if catalogue is not None else [])}
+    return [
+        msgspec.structs.replace(problem, hint="")
+        for problem in problems
+        if Path(problem.place.file).name in sent
+    ]

@@ -30,7 +30,10 @@ async def add(ctx: Context, name: Name, public_key: PublicKey, profile: str) -> 
             f"there is no profile {profile!r} that you may give away",
             hint=did_you_mean(profile, visible),
         )
-    excess = sorted(grants[profile].events - ctx.grant.events)
+    wanted = grants[profile]
+    excess = sorted(wanted.events - ctx.grant.events)
+    if not ctx.principal.is_operator:
+        excess += sorted(wanted.claude_tools - ctx.grant.claude_tools)
     if excess:
         raise ExceedsParentError(
             f"{profile!r} grants more than you hold", details={"excess": excess}

@@ -7,14 +7,18 @@ import msgspec
 from remit.errors import InvalidDataError, UnknownAgentError
 from remit.model.decision import GRANTED, Reason
 from remit.model.grant import Grant
+from remit.model.patterns import EventPattern
 from remit.model.principal import Principal
-from remit.policy.decide import decide
+from remit.model.suggest import did_you_mean, nearest
+from remit.policy.decide import refusal
 from remit.policy.explain import explain as explain_decision
+from remit.policy.explain import givers_of
 from remit.runtime.context import Context
 from remit.runtime.registry import event_handler
 from remit.runtime.view import visible_profiles
 
 MAX_EVENTS = 1000
+_NEAR = 5
 
 Events = Annotated[list[str], msgspec.Meta(max_length=MAX_EVENTS)]
 
@@ -85,11 +89,15 @@ def explain(
         profile, subject = principal.profile, principal.id
     else:
         subject = profile
-    if profile not in visible_profiles(ctx):
-        raise UnknownAgentError(f"there is no profile {profile!r} that you may ask about")
-    found = explain_decision(ctx.catalogue, profile, event).to_json()
-    found["subject"] = subject
-    return found if ctx.sees_everything else _discreet(ctx, found)
+    visible = visible_profiles(ctx)
+    if profile not in visible:
+        message = f"there is no profile {profile!r} that you may ask about"
+        raise UnknownAgentError(message, hint=did_you_mean(profile, visible))
+    found = explain_decision(ctx.catalogue, profile, event).to_json() | {"subject": subject}
+    if ctx.principal.is_operator:
+        return found
+    reason = _reason(ctx, ctx.catalogue.grants[profile], event)
+    return _discreet(ctx, found | {"reason": reason}, event)
 
 
 def _operator_explanation(ctx: Context, event: str) -> dict[str, Any]:
@@ -110,16 +118,30 @@ def _operator_explanation(ctx: Context, event: str) -> dict[str, Any]:
     }
 
 
-def _discreet(ctx: Context, found: dict[str, Any]) -> dict[str, Any]:
+def _discreet(ctx: Context, found: dict[str, Any], asked: str) -> dict[str, Any]:
     """Leave out what the caller could not use itself."""
-    events, capabilities = ctx.grant.events, set(ctx.grant.capabilities)
-    misses = [m for m in found["near_misses"] if m["event"] in events]
-    for miss in misses:
-        if miss["capability"] not in capabilities:
-            miss["capability"] = None
-    own = [rule for rule in found["granted_by"] if rule["capability"] in {None, *capabilities}]
-    reason = "no_grant" if found["reason"] == "unknown_event" else found["reason"]
-    return found | {"reason": reason, "near_misses": misses, "granted_by": own}
+    if ctx.sees_everything:
+        return found
+    held = set(ctx.grant.capabilities)
+    if found["event"] not in ctx.grant.events:
+        # By the name that was asked for: an old name must not betray what it stands for now.
+        found["event"] = asked
+        rules = found["denied_by"]
+        found["denied_by"] = [r for r in rules if EventPattern.parse(r["pattern"]).covers(asked)]
+    return found | {
+        "granted_by": [rule for rule in found["granted_by"] if rule["capability"] in {None, *held}],
+        "pending_review": [name for name in found["pending_review"] if name in held],
+        "near_misses": [] if found["allowed"] else _near_misses(ctx, asked, held),
+    }
+
+
+def _near_misses(ctx: Context, asked: str, held: set[str]) -> list[dict[str, Any]]:
+    """Looked for among the caller's own events: hidden ones must not even push others out."""
+    found = []
+    for event in nearest(asked, ctx.grant.events, count=_NEAR):
+        givers = [name for name in givers_of(ctx.catalogue, event) if name in held]
+        found.append({"event": event, "capability": givers[0] if givers else None})
+    return found
 
 
 @event_handler("permission:matrix", capability="catalogue_read", effect="read", inline=True)
@@ -175,8 +197,9 @@ def _principal(ctx: Context, agent: str | None) -> Principal:
 def _reason(ctx: Context, grant: Grant, event: str) -> Reason:
     universe = ctx.catalogue.universe
     name = universe.aliases.get(event, event)
-    reason = decide(grant, name)
-    if reason == GRANTED:
-        return reason
+    if name in grant.events:
+        return GRANTED
+    if not ctx.principal.is_operator:
+        return refusal(grant, event)  # by the name that was asked for, as in the dispatcher
     # Only the operator learns that a name does not exist.
-    return "unknown_event" if ctx.principal.is_operator and name not in universe.index else reason
+    return refusal(grant, name) if name in universe.index else "unknown_event"

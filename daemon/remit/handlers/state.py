@@ -26,9 +26,9 @@ async def get(ctx: Context, key: Key) -> dict[str, Any]:
     """
     entry = await ctx.services.store.state_get(key)
     if entry is None:
-        raise NotFoundError(
-            f"there is no state under {key!r}", hint="state:list shows what there is"
-        )
+        may_look = "state:list" in ctx.grant.events
+        hint = "state:list shows what there is" if may_look else ""
+        raise NotFoundError(f"there is no state under {key!r}", hint=hint)
     return msgspec.structs.asdict(entry)
 
 

@@ -49,14 +49,14 @@ def help_(
         return discover(ctx, level="namespace", format=format)
     name = ctx.catalogue.universe.canonical(event)
     if name not in ctx.grant.events:
-        hint = did_you_mean(name, ctx.grant.events)
+        hint = did_you_mean(event, ctx.grant.events)
         raise NotFoundError(f"there is no event {event!r} that you may use", hint=hint)
     handler = ctx.services.handlers[name]
     if format == "verbose":
         return describe_event(handler, ctx.catalogue, ctx.grant)
     if format == "mcp":
-        tools = tool_list(ctx.services.handlers, ctx.catalogue, ctx.grant)["tools"]
-        return {"event": name, "tools": [tool for tool in tools if tool["event"] == name]}
+        listed = tool_list(ctx.services.handlers, ctx.catalogue, ctx.grant, only={name})
+        return {"event": name, "tools": listed["tools"]}
     if format == "compact":
         return {"event": name, "help": one_line(handler), "example": example(handler)}
     return {"event": name, "help": one_line(handler)}
@@ -83,9 +83,8 @@ def discover(
     names = _selected(ctx, namespace=namespace, event=event, module=module)
     head = {"level": level, "total": len(names), "revision": ctx.catalogue.revision}
     if format == "mcp":
-        listed = tool_list(ctx.services.handlers, ctx.catalogue, ctx.grant, thin=level != "full")
-        tools = [tool for tool in listed["tools"] if tool["event"] in set(names)]
-        return head | {"tools": tools, "tokens": listed["tokens"]}
+        handlers, thin = ctx.services.handlers, level != "full"
+        return head | tool_list(handlers, ctx.catalogue, ctx.grant, thin=thin, only=set(names))
     groups: dict[str, list[str]] = {}
     for name in names:
         groups.setdefault(name.partition(":")[0], []).append(name)
@@ -114,7 +113,7 @@ def _selected(
         names = [name for name in names if name == wanted]
     if module is not None:
         handlers = ctx.services.handlers
-        names = [name for name in names if handlers[name].function.__module__ == module]
+        names = [name for name in names if handlers[name].module == module]
     return names
 
 

@@ -140,7 +140,7 @@ def _paths(
     catalogue: Catalogue, roots: Iterable[str], active: set[str]
 ) -> dict[str, tuple[str, ...]]:
     """The shortest chain of requires from a chosen capability to each active one."""
-    paths = {root: (root,) for root in roots if root in active}
+    paths: dict[str, tuple[str, ...]] = {root: (root,) for root in roots if root in active}
     frontier = list(paths)
     for name in frontier:  # grows while it is walked: breadth first
         for ref in catalogue.capabilities[name].requires:
@@ -206,7 +206,7 @@ def near_misses(catalogue: Catalogue, profile: str, event: str) -> tuple[NearMis
     """Events of a similar name that exist, and capabilities that would give this one."""
     givers = [NearMiss(event, name) for name in givers_of(catalogue, event)]
     alike = [
-        NearMiss(other, (givers_of(catalogue, other) or [None])[0])
+        NearMiss(other, next(iter(givers_of(catalogue, other)), None))
         for other in nearest(event, catalogue.universe.names, count=_NEAR)
         if other != event
     ]

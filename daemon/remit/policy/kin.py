@@ -40,10 +40,13 @@ def kin_of(catalogue: Catalogue, profile: Composition) -> Kin:
     )
     touched = {c.name: c for name in (profile.name, *dependents) for c in lines[name]}
     always = _always(compositions, profile)
+    # Whoever builds on the profile may also build on its parents directly, beside it: then the
+    # profile's own word no longer stands over theirs.
+    settled = {profile.name} if dependents else always
     perhaps = [
         part
         for name, composition in sorted(touched.items())
-        for part in (_shaky(composition) if name in always else composition.parts)
+        for part in (_shaky(composition) if name in settled else composition.parts)
     ]
     names = catalogue.names
     off = {

@@ -6,7 +6,6 @@ from typing import Any
 import msgspec
 
 from remit.model.grant import Grant
-from remit.model.limits import NO_LIMITS
 
 _NOBODY = Grant(profile="", revision=0, bits=0, events=frozenset())
 
@@ -82,7 +81,7 @@ def plan(before: Mapping[str, Grant], after: Mapping[str, Grant]) -> Plan:
 
 def compare(before: Grant, after: Grant) -> Change:
     """The difference between two grants."""
-    old, new = before.limits or NO_LIMITS, after.limits or NO_LIMITS
+    old, new = before.limits, after.limits
     names = [n for n in old.__struct_fields__ if getattr(old, n) != getattr(new, n)]
     exist = before is not _NOBODY and after is not _NOBODY
     return Change(

@@ -91,7 +91,6 @@ def make_grant(
     tools -= _denied_tools(layer.disallowed, tools)
     bits &= ~denied
     events = frozenset(universe.names_in(bits))
-    hidden = bits & ~exposed
     stopped = _stopped_by_review(catalogue, gated, layer.allowed, held_bits, held_tools)
     return Grant(
         profile=composition.name,
@@ -100,7 +99,7 @@ def make_grant(
         events=events,
         denied=_denials(universe, layer.disallowed),
         denied_events=tuple(universe.names_in(denied)),
-        exposed=events if hidden == 0 else frozenset(universe.names_in(bits & ~hidden)),
+        exposed=events if not bits & ~exposed else frozenset(universe.names_in(bits & exposed)),
         claude_tools=frozenset(tools),
         denied_tools=frozenset(e.model_tool for e in layer.disallowed if e.model_tool),
         limits=limits,

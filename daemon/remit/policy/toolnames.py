@@ -7,6 +7,7 @@ event can make an old tool name vanish but never make it mean something else.
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 
 from remit.policy.universe import Universe
 
@@ -21,21 +22,26 @@ def tool_names(universe: Universe) -> dict[str, str]:
 
     Because every candidate of every event counts, a new event takes names away and gives none.
     """
-    candidates = {event: _candidates(universe, event) for event in universe.names}
-    claims = Counter(name for names in candidates.values() for name in dict.fromkeys(names))
-    return {
-        event: next(name for name in names if claims[name] == 1)
-        for event, names in candidates.items()
+    plain = {
+        event: (_shape(_wish(universe, event)), _shape(event.replace(":", "__")))
+        for event in universe.names
     }
-
-
-def _candidates(universe: Universe, event: str) -> tuple[str, ...]:
-    return (
-        _shape(_wish(universe, event)),
-        _shape(event.replace(":", "__")),
-        _marked(event, _MARK),
-        _marked(event, _LONG_MARK),
+    names = _settle(plain)
+    if len(names) == len(plain):
+        return names
+    return _settle(
+        {
+            event: (*candidates, _marked(event, _MARK), _marked(event, _LONG_MARK))
+            for event, candidates in plain.items()
+        }
     )
+
+
+def _settle(candidates: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
+    """Give each event its first candidate that it alone has; one without any is left out."""
+    claims = Counter(name for names in candidates.values() for name in set(names))
+    free = {event: [n for n in names if claims[n] == 1] for event, names in candidates.items()}
+    return {event: names[0] for event, names in free.items() if names}
 
 
 def conflicts(universe: Universe) -> list[tuple[str, list[str]]]:

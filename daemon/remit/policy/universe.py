@@ -11,7 +11,7 @@ from itertools import compress
 import msgspec
 
 from remit.model.event import EventSpec
-from remit.model.names import EventName, parse_event_name
+from remit.model.names import parse_event_name
 from remit.model.patterns import EventPattern
 
 _AFTER_ANY_NAME = "\U0010ffff"
@@ -100,17 +100,17 @@ class Universe(msgspec.Struct, frozen=True, eq=False):
 
 def make_universe(specs: Iterable[EventSpec]) -> Universe:
     """Number the events."""
-    by_name = {spec.name: spec for spec in specs}
+    by_name: dict[str, EventSpec] = {spec.name: spec for spec in specs}
     names = tuple(sorted(by_name))
     index = {name: at for at, name in enumerate(names)}
     # An event that exists is never taken over by an old name of another one.
-    aliases = {
+    aliases: dict[str, str] = {
         alias: name
         for name in names
-        for alias in by_name[EventName(name)].aliases
+        for alias in by_name[name].aliases
         if alias not in by_name
     }
-    named_only = sum(1 << index[name] for name in names if not by_name[EventName(name)].wildcard)
+    named_only = sum(1 << index[name] for name in names if not by_name[name].wildcard)
     return Universe(by_name, names, index, aliases, named_only)
 
 

@@ -30,6 +30,12 @@ class Revision(msgspec.Struct, frozen=True, eq=False):
     files: Files
     everything: Grant
 
+    def grant(self, principal: Principal) -> Grant:
+        """What a principal holds in this revision; a profile that vanished gives nothing."""
+        if principal.kind == "operator":
+            return self.everything
+        return self.catalogue.grants.get(principal.profile, _NOTHING)
+
 
 def compile_files(files: Files, universe: Universe, *, revision: int = 1) -> Revision:
     """Compile a set of files.
@@ -75,11 +81,8 @@ class Authority:
         return bool(self.rejected)
 
     def grant(self, principal: Principal) -> Grant:
-        """What a principal holds in the present revision; a profile that vanished gives nothing."""
-        current = self.current
-        if principal.is_operator:
-            return current.everything
-        return current.catalogue.grants.get(principal.profile, _NOTHING)
+        """What a principal holds in the present revision."""
+        return self.current.grant(principal)
 
     def reload(self) -> Plan:
         """Read the files again and put them in force, all or nothing.

@@ -21,6 +21,8 @@ class Call(msgspec.Struct):
     request: Request
     format: Format = "object"
     progress: Callable[[Progress], None] | None = None
+    depth: int = 0
+    """How many handlers have called on before this one."""
 
 
 class Job(Protocol):

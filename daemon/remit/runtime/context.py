@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
+from remit.errors import LimitError
 from remit.model.grant import Grant
 from remit.model.principal import Principal
 from remit.policy.catalogue import Catalogue
@@ -13,12 +14,20 @@ from remit_client.wire import Progress, RequestId
 if TYPE_CHECKING:
     from remit.runtime.services import Services
 
+MAX_DEPTH = 16
+
 
 class Onward(Protocol):
     """Where a handler sends its own calls: the same door that its caller came through."""
 
     async def ask(
-        self, principal: Principal, event: str, data: Any = None, *, session: str | None = None
+        self,
+        principal: Principal,
+        event: str,
+        data: Any = None,
+        *,
+        session: str | None = None,
+        depth: int = 0,
     ) -> Any:
         """The answer's data; a failure is raised."""
 
@@ -35,6 +44,7 @@ class Context(msgspec.Struct, eq=False):
     session: str | None = None
     decision: str = ""
     progress: Callable[[Progress], None] | None = None
+    depth: int = 0
 
     @property
     def sees_everything(self) -> bool:
@@ -52,4 +62,9 @@ class Context(msgspec.Struct, eq=False):
         Raises:
             RemitError: what the other event answered.
         """
-        return await self.onward.ask(self.principal, event, data, session=self.session)
+        if self.depth == MAX_DEPTH:
+            message = f"{MAX_DEPTH} handlers have called on, one after the other"
+            raise LimitError(message, hint="do two of them call each other?")
+        return await self.onward.ask(
+            self.principal, event, data, session=self.session, depth=self.depth + 1
+        )

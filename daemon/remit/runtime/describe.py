@@ -1,16 +1,16 @@
 """Events described for readers of different patience: people, agents, models that pay by token."""
 
-from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+from collections.abc import Container, Iterable, Mapping
+from typing import Any, Literal, Protocol
 
 import msgspec
 
+from remit.model.event import EventSpec
 from remit.model.grant import Grant
 from remit.model.tokens import estimate_tokens
 from remit.policy.catalogue import Catalogue
 from remit.policy.explain import givers_of
 from remit.policy.toolnames import tool_names
-from remit.runtime.handler import Handler
 
 TextFormat = Literal["verbose", "compact", "ultra_compact", "mcp"]
 
@@ -24,7 +24,31 @@ _EXAMPLES: dict[str, Any] = {
 }
 
 
-def describe_event(handler: Handler, catalogue: Catalogue, grant: Grant) -> dict[str, Any]:
+class Documented(Protocol):
+    """What is known about a handler besides how to call it."""
+
+    @property
+    def spec(self) -> EventSpec:
+        """Its event and flags."""
+
+    @property
+    def module(self) -> str:
+        """The module it stands in."""
+
+    @property
+    def description(self) -> str:
+        """Its docstring without the sections about arguments."""
+
+    @property
+    def input_schema(self) -> dict[str, Any]:
+        """The JSON Schema of requests."""
+
+    @property
+    def answer_schema(self) -> dict[str, Any]:
+        """The JSON Schema of answers; empty when nobody said."""
+
+
+def describe_event(handler: Documented, catalogue: Catalogue, grant: Grant) -> dict[str, Any]:
     """Everything a caller needs to use an event well."""
     spec = handler.spec
     held = set(grant.capabilities)
@@ -41,7 +65,7 @@ def describe_event(handler: Handler, catalogue: Catalogue, grant: Grant) -> dict
     }
 
 
-def _flags(handler: Handler) -> dict[str, Any]:
+def _flags(handler: Documented) -> dict[str, Any]:
     spec = handler.spec
     return {
         "effect": spec.effect,
@@ -56,7 +80,7 @@ def _flags(handler: Handler) -> dict[str, Any]:
     }
 
 
-def parameters(handler: Handler) -> list[dict[str, Any]]:
+def parameters(handler: Documented) -> list[dict[str, Any]]:
     """The fields of a request, in the order in which they are declared."""
     schema = handler.input_schema
     required = set(schema.get("required", ()))
@@ -86,7 +110,7 @@ def _type_name(field: Mapping[str, Any]) -> str:
     return str(field.get("type", "any"))
 
 
-def example(handler: Handler) -> dict[str, Any]:
+def example(handler: Documented) -> dict[str, Any]:
     """A smallest request that has the right shape."""
     schema = handler.input_schema
     fields = schema.get("properties", {})
@@ -101,16 +125,24 @@ def _example_of(field: Mapping[str, Any]) -> Any:
     return _EXAMPLES.get(str(field.get("type")), "text")
 
 
-def one_line(handler: Handler) -> str:
+def one_line(handler: Documented) -> str:
     """`event(required, optional?) - summary`."""
     names = [p["name"] + ("" if p["required"] else "?") for p in parameters(handler)]
     return f"{handler.spec.name}({', '.join(names)}) - {handler.spec.summary}"
 
 
 def tool_list(
-    handlers: Mapping[str, Handler], catalogue: Catalogue, grant: Grant, *, thin: bool = False
+    handlers: Mapping[str, Documented],
+    catalogue: Catalogue,
+    grant: Grant,
+    *,
+    thin: bool = False,
+    only: Container[str] | None = None,
 ) -> dict[str, Any]:
-    """The tools of a holder with their token bill; thin ones come without schema."""
+    """The tools of a holder with their token bill; thin ones come without schema.
+
+    `only` narrows what is sent; the full dump stays that of everything the holder has.
+    """
     names = tool_names(catalogue.universe)
     events = sorted(grant.exposed & handlers.keys())
     full = [
@@ -128,6 +160,8 @@ def tool_list(
             {"name": names[event], "event": event, "description": handlers[event].spec.summary}
             for event in events
         ]
+    if only is not None:
+        sent = [tool for tool in sent if tool["event"] in only]
     return {"tools": sent, "tokens": {"sent": _cost(sent), "full_dump": _cost(full)}}
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import anyio
+import anyio.from_thread
 import anyio.to_thread
 import msgspec
 import structlog
@@ -18,13 +19,14 @@ from remit.errors import InvalidDataError, RemitError, with_code
 from remit.model.grant import Grant
 from remit.model.principal import Principal
 from remit.model.suggest import did_you_mean
+from remit.policy.catalogue import Catalogue
 from remit.policy.decide import refusal
 from remit.runtime.call import Call
 from remit.runtime.context import Context
 from remit.runtime.failures import bad_data, failure_of
 from remit.runtime.handler import Handler
 from remit.runtime.services import Services
-from remit_client.wire import Answer, Failure, Request
+from remit_client.wire import Answer, Failure, Progress, Request
 
 log = structlog.get_logger()
 
@@ -32,10 +34,12 @@ log = structlog.get_logger()
 class Dispatcher:
     """Decides, runs and answers."""
 
-    def __init__(self, services: Services, *, timeout: float = 30.0) -> None:
+    def __init__(
+        self, services: Services, handlers: Mapping[str, Handler], *, timeout: float = 30.0
+    ) -> None:
         self._services = services
         self._authority = services.authority
-        self._handlers: Mapping[str, Handler] = services.handlers
+        self._handlers = handlers
         self._counters = services.counters
         self._timeout = timeout
         boot = secrets.token_hex(4)
@@ -48,11 +52,12 @@ class Dispatcher:
         counters = self._counters
         counters.requests += 1
         decision = self._next_decision()
-        grant = self._authority.grant(call.principal)
-        catalogue = self._authority.catalogue
+        current = self._authority.current  # read once: a decision comes from one whole revision
+        grant = current.grant(call.principal)
+        catalogue = current.catalogue
         name = catalogue.universe.aliases.get(request.event, request.event)
         if name not in grant.events:
-            return self._refuse(call, grant, name, decision)
+            return self._refuse(call, grant, catalogue, name, decision)
         if request.min_revision is not None and request.min_revision > catalogue.revision:
             return self._fail(request, _too_old(catalogue.revision), decision, catalogue.revision)
         handler = self._handlers[name]
@@ -71,47 +76,64 @@ class Dispatcher:
             request.session,
             decision,
             call.progress,
+            call.depth,
         )
         if not handler.inline:
             return RunningCall(self, handler, data, context)
         try:
             result = handler.call(data, context)
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # a plug-in's exit() must not end the daemon
             return self.failed(context, handler, error)
         return Answer(request.id, True, result, None, decision, catalogue.revision)  # noqa: FBT003
 
     async def dispatch(
-        self, principal: Principal, event: str, data: Any = None, *, session: str | None = None
+        self,
+        principal: Principal,
+        event: str,
+        data: Any = None,
+        *,
+        session: str | None = None,
+        depth: int = 0,
     ) -> Answer:
         """The whole way in one call, for faces that live in this process."""
-        outcome = self.submit(Call(principal, Request(0, event, data, session)))
+        outcome = self.submit(Call(principal, Request(0, event, data, session), depth=depth))
         return outcome if isinstance(outcome, Answer) else await outcome.run()
 
     async def ask(
-        self, principal: Principal, event: str, data: Any = None, *, session: str | None = None
+        self,
+        principal: Principal,
+        event: str,
+        data: Any = None,
+        *,
+        session: str | None = None,
+        depth: int = 0,
     ) -> Any:
         """The answer's data.
 
         Raises:
             RemitError: what the event answered instead.
         """
-        answer = await self.dispatch(principal, event, data, session=session)
+        answer = await self.dispatch(principal, event, data, session=session, depth=depth)
         if answer.error is not None:
             error = answer.error
             raise with_code(error.code, error.message, error.hint, error.details)
         return answer.data
 
-    def _refuse(self, call: Call, grant: Grant, name: str, decision: str) -> Answer:
+    def _refuse(
+        self, call: Call, grant: Grant, catalogue: Catalogue, name: str, decision: str
+    ) -> Answer:
         self._counters.denied += 1
-        revision = self._authority.catalogue.revision
+        revision = catalogue.revision
         if call.principal.is_operator:
-            names = self._authority.catalogue.universe.names
+            names = catalogue.universe.names
             error = Failure(
                 "unknown_event", f"there is no event {name!r}", did_you_mean(name, names)
             )
             return self._fail(call.request, error, decision, revision)
+        # INVARIANT: nothing here depends on whether the event exists; not even under an old name,
+        # so it is the name that was asked for that is answered about.
+        name = call.request.event
         reason = refusal(grant, name)
-        # INVARIANT: nothing here depends on whether the event exists.
         error = Failure(
             "denied",
             f"{call.principal.id!r} may not use {name!r} ({reason})",
@@ -125,7 +147,7 @@ class Dispatcher:
         self._counters.failed += 1
         return Answer(request.id, ok=False, error=error, decision=decision, revision=revision)
 
-    def failed(self, context: Context, handler: Handler, error: Exception) -> Answer:
+    def failed(self, context: Context, handler: Handler, error: BaseException) -> Answer:
         """The answer to a call whose handler raised."""
         if not isinstance(error, RemitError):
             self._counters.internal_errors += 1
@@ -156,19 +178,19 @@ class Dispatcher:
         """Run a handler that waits, under its time-out."""
         timeout = handler.spec.timeout or self._timeout
         try:
-            with anyio.fail_after(timeout):
+            # Not `fail_after`: a TimeoutError of the handler's own is a bug like any other.
+            with anyio.move_on_after(timeout):
                 if handler.is_async:
                     return self.answer(context, await handler.call(data, context))
                 result = await anyio.to_thread.run_sync(
-                    handler.call, data, context, abandon_on_cancel=True
+                    handler.call, data, _for_a_thread(context), abandon_on_cancel=True
                 )
                 return self.answer(context, result)
-        except TimeoutError:
-            self._counters.timeouts += 1
-            message = f"{handler.spec.name} did not finish within {timeout:g} s"
-            return self.answer(context, failure=Failure("timeout", message, "ask for less at once"))
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             return self.failed(context, handler, error)
+        self._counters.timeouts += 1
+        message = f"{handler.spec.name} did not finish within {timeout:g} s"
+        return self.answer(context, failure=Failure("timeout", message, "ask for less at once"))
 
 
 class RunningCall:
@@ -185,6 +207,18 @@ class RunningCall:
     async def run(self) -> Answer:
         """Run to the end, the time-out or the cancellation."""
         return await self._dispatcher.run(self._handler, self._data, self._context)
+
+
+def _for_a_thread(context: Context) -> Context:
+    """The same context, reporting through the loop: the socket of a face belongs to it."""
+    send = context.progress
+    if send is None:
+        return context
+
+    def through_the_loop(progress: Progress) -> None:
+        anyio.from_thread.run_sync(send, progress)
+
+    return msgspec.structs.replace(context, progress=through_the_loop)
 
 
 def _decode(handler: Handler, call: Call) -> Any:

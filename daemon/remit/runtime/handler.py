@@ -29,6 +29,11 @@ class Handler:
         self.is_async = _is_async(function)
         self.inline = inline and not self.is_async
 
+    @property
+    def module(self) -> str:
+        """The module it stands in."""
+        return self.function.__module__
+
     @cached_property
     def shape(self) -> "Shape":
         """What the signature says.
@@ -61,16 +66,17 @@ class Handler:
         context, whole = shape.context_parameter, shape.data_parameter
         fields = shape.request_type.__struct_fields__
 
-        def call(request: Any, ctx: Context) -> Any:
-            if whole is not None:
-                arguments = {whole: request}
-            else:
-                arguments = {name: getattr(request, name) for name in fields}
+        def spread(request: Any, ctx: Context) -> Any:
+            arguments = {name: getattr(request, name) for name in fields}
             if context is not None:
                 arguments[context] = ctx
             return function(**arguments)
 
-        return call
+        if whole is None:
+            return spread
+        if context is None:
+            return lambda request, _ctx: function(**{whole: request})
+        return lambda request, ctx: function(**{whole: request, context: ctx})
 
     @cached_property
     def description(self) -> str:

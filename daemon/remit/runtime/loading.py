@@ -51,7 +51,7 @@ def _load(module: str, registry: Registry, *, trusted: bool) -> ModuleFailure | 
             added = set() if trusted else set(registry.handlers()) - before
             for name in added:
                 _ = registry.handlers()[name].shape  # a signature that cannot be served counts too
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a script that exits when imported
         _forget(module, known)
         return ModuleFailure(module, _place_of(error, module), _message_of(error))
     return None
@@ -65,13 +65,13 @@ def _forget(module: str, known: set[str]) -> None:
             del sys.modules[name]
 
 
-def _message_of(error: Exception) -> str:
+def _message_of(error: BaseException) -> str:
     if isinstance(error, HandlerError):
         return error.message
     return f"{type(error).__name__}: {error}"
 
 
-def _place_of(error: Exception, module: str) -> Place:
+def _place_of(error: BaseException, module: str) -> Place:
     """The deepest line of the failing import that is not the import machinery."""
     if isinstance(error, SyntaxError) and error.filename:
         return Place(error.filename, error.lineno or 1, error.offset or 1)

@@ -1,25 +1,21 @@
 """The long-lived parts that handlers work with."""
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
 
 import msgspec
 
 from remit.runtime.authority import Authority
 from remit.runtime.counters import Counters
-from remit.runtime.handler import Handler
+from remit.runtime.describe import Documented
 from remit.runtime.keyring import KeyRing
 from remit.store.protocol import Store
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 class Services(msgspec.Struct, eq=False, kw_only=True):
     """Made once by the app; a handler reaches it through its context."""
 
     authority: Authority
-    handlers: "Mapping[str, Handler]"
+    handlers: Mapping[str, Documented]
     store: Store
     keyring: KeyRing
     counters: Counters

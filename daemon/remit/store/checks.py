@@ -50,17 +50,15 @@ def check_state_key(key: str) -> None:
         )
 
 
-def check_client_key(name: str, public_key: str) -> None:
+def check_client_key(name: str, public_key: str, *, path: str = "$.name") -> None:
     """Refuse a name that could be taken for another principal, and what is no CURVE key."""
     if name == OPERATOR_ID:
-        raise ConflictError(
-            f"{name!r} is the operator's own name", hint="choose another name for the key"
-        )
+        raise ConflictError(f"{name!r} is the operator's own name", hint="choose another name")
     if not name.isprintable() or name != name.strip() or not 0 < len(name) <= _MAX_NAME:
         raise InvalidDataError(
-            f"{_shown(name)} cannot be the name of a key",
+            f"{_shown(name)} cannot be the name of a key or an agent",
             hint=f"write 1 to {_MAX_NAME} printable characters, as in 'reviewer-1'",
-            details={"path": "$.name"},
+            details={"path": path},
         )
     if not _PUBLIC_KEY.fullmatch(public_key):
         raise InvalidDataError(

@@ -1,6 +1,7 @@
 """Cutting a long list into pages, in the same way for every store."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 import msgspec
 
@@ -8,6 +9,7 @@ from remit.errors import InvalidDataError
 from remit.store.checks import check_text
 from remit.store.records import StateEntry, StatePage
 
+T = TypeVar("T")
 StateRow = tuple[str, bytes, int, float, str]
 """Key, JSON, version, updated_at, updated_by: what is really kept of an entry."""
 
@@ -22,6 +24,11 @@ def check_page(prefix: str, limit: int, after: str) -> None:
     """Refuse what cannot be asked for."""
     check_text(prefix, "$.prefix")
     check_text(after, "$.after")
+    check_limit(limit)
+
+
+def check_limit(limit: int) -> None:
+    """Refuse a page without entries, or with more than anybody can count."""
     if not 0 < limit < 2**31:
         raise InvalidDataError(
             f"a page of {limit} entries cannot be made",
@@ -32,11 +39,22 @@ def check_page(prefix: str, limit: int, after: str) -> None:
 
 def cut_page(rows: Iterable[StateRow], total: int, limit: int, max_bytes: int) -> StatePage:
     """Take a page from the front of `rows`, which must go on behind the page if the list does."""
-    items: list[StateEntry] = []
+    taken, more = cut(rows, limit, max_bytes, lambda row: len(row[1]))
+    return StatePage(tuple(map(to_entry, taken)), total, next=taken[-1][0] if more else None)
+
+
+def cut(
+    rows: Iterable[T], limit: int, max_bytes: int, size: Callable[[T], int]
+) -> tuple[list[T], bool]:
+    """The first `limit` of `rows`, and whether there are more.
+
+    They are fewer when they would outgrow `max_bytes`, but at least one if there is one.
+    """
+    taken: list[T] = []
     left = max_bytes
     for row in rows:
-        left -= len(row[1])
-        if items and (len(items) == limit or left < 0):
-            return StatePage(tuple(items), total, next=items[-1].key)
-        items.append(to_entry(row))
-    return StatePage(tuple(items), total)
+        left -= size(row)
+        if taken and (len(taken) == limit or left < 0):
+            return taken, True
+        taken.append(row)
+    return taken, False

@@ -1,14 +1,29 @@
-"""What every store promises; `tests/contract/test_store.py` holds all of them to it.
+"""What every store promises; `tests/contract` holds all of them to it.
 
 An acknowledged write (the call returned) is durable, and every later read sees it. A write whose
 caller was cancelled may or may not have happened. All methods raise `StoreError` when the store
 itself cannot be read or written.
 """
 
+from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol, Self, Unpack
 
-from remit.store.records import ClientKey, StateEntry, StatePage
+from remit.store.records import (
+    AgentRecord,
+    AuditEntry,
+    AuditPage,
+    AuditRow,
+    AuditVerdict,
+    AuditWhere,
+    ClientKey,
+    Mail,
+    Review,
+    ReviewPage,
+    ReviewStatus,
+    StateEntry,
+    StatePage,
+)
 
 PAGE_LIMIT = 100
 PAGE_BYTES = 512 * 1024
@@ -62,7 +77,7 @@ class KeyStore(Protocol):
         """Register a key; the name of a revoked key may be used again, its public key may not.
 
         Raises:
-            ConflictError: a living key has that name, or any key ever had that public key.
+            ConflictError: a living key or agent has that name, or any ever had that public key.
             InvalidDataError: the name or the public key cannot be one.
         """
 
@@ -80,7 +95,155 @@ class KeyStore(Protocol):
         """All living keys by name; with the revoked ones, older before newer."""
 
 
-class Store(StateStore, KeyStore, Protocol):
+class AgentStore(Protocol):
+    """The agents that live, and the memory of every public key that agents had."""
+
+    async def agent_add(self, record: AgentRecord) -> AgentRecord:
+        """Keep a new agent, and give it its position whatever `record` says about that.
+
+        Mail that still waits for somebody of that name is dropped: it was for another agent.
+
+        Raises:
+            ConflictError: a living agent or key has that name, or any ever had that public key.
+            InvalidDataError: the id or the public key cannot be one.
+        """
+
+    async def agent_update(self, agent: str, *, profile: str, body: bytes) -> AgentRecord:
+        """Change what may change of a living agent.
+
+        Raises:
+            NotFoundError: no living agent has that id.
+        """
+
+    async def agent_remove(self, agents: Sequence[str]) -> int:
+        """Forget these agents and their mail, all at once; tells how many lived."""
+
+    async def agent_list(self) -> tuple[AgentRecord, ...]:
+        """All living agents by position."""
+
+
+class MailStore(Protocol):
+    """Messages for agents that are away. Each is given out once or never.
+
+    A caller that is cancelled in the middle of `mail_take` may lose what it took: shield it.
+    """
+
+    async def mail_add(
+        self, to: str, message: bytes, sender: str, expires_at: float, *, limit: int
+    ) -> int:
+        """Keep a message, which is JSON, for `to`; answers its id, which grows.
+
+        Raises:
+            LimitError: `limit` living messages wait for `to` already.
+            InvalidDataError: the message is not JSON.
+        """
+
+    async def mail_take(
+        self, to: str, *, now: float, limit: int = PAGE_LIMIT, max_bytes: int = PAGE_BYTES
+    ) -> tuple[Mail, ...]:
+        """Take the oldest messages out, without those that expired; empty when none wait.
+
+        Answers at most `limit` messages, and fewer when they would outgrow `max_bytes`: ask again
+        until nothing comes.
+        """
+
+    async def mail_count(self, to: str) -> int:
+        """How many living messages wait for `to`."""
+
+    async def mail_expire(self, now: float) -> int:
+        """Drop every message that expired by `now`; tells how many."""
+
+
+class AuditStore(Protocol):
+    """The log of what mattered. It only grows, and each row vouches for the one before it."""
+
+    async def audit_append(self, entry: AuditEntry) -> AuditRow:
+        """Write an entry behind all others.
+
+        Raises:
+            InvalidDataError: the details are not a JSON object, or another field has no JSON.
+            TooLargeError: the entry is beyond what the log takes.
+        """
+
+    async def audit_query(
+        self, *, limit: int = PAGE_LIMIT, before: int | None = None, **where: Unpack[AuditWhere]
+    ) -> AuditPage:
+        """Rows that are like `where`, newest first, from in front of row `before`."""
+
+    async def audit_verify(self, *, expected_head: str | None = None) -> AuditVerdict:
+        """Prove the chain from its anchor to its end, or name the first broken row.
+
+        A log that lost its newest rows while no daemon ran is whole in itself. `expected_head`, a
+        head that was noted outside, must be somewhere in the chain, and so proves all before it.
+        """
+
+    async def audit_rotate(self, keep: int, archive: Callable[[Sequence[AuditRow]], None]) -> int:
+        """Hand all but the newest `keep` rows to `archive`, then forget them; tells how many.
+
+        `archive` is called in a thread, with one part after another, oldest first. If it raises,
+        nothing is deleted. After a crash it may be handed the same rows again.
+
+        Raises:
+            ConflictError: a row that should go is broken; rotation would hide that.
+        """
+
+
+class ReviewStore(Protocol):
+    """What waits for a person, and what they decided. Nothing is ever decided twice."""
+
+    async def review_add(self, review: Review) -> Review:
+        """Keep a review.
+
+        Raises:
+            ConflictError: there is one with that id.
+            InvalidDataError: the payload is not JSON, or the status is none.
+        """
+
+    async def review_get(self, review: str) -> Review | None:
+        """The review of that id, or None."""
+
+    async def review_list(
+        self,
+        *,
+        status: ReviewStatus | None = None,
+        kind: str | None = None,
+        limit: int = PAGE_LIMIT,
+        after: str = "",
+    ) -> ReviewPage:
+        """Reviews, oldest first, from behind the one with id `after`.
+
+        Raises:
+            NotFoundError: there is no review `after`.
+        """
+
+    async def review_decide(
+        self, review: str, status: ReviewStatus, by: str, note: str, now: float
+    ) -> Review:
+        """Decide what is pending.
+
+        Raises:
+            ConflictError: it is not pending any more, or too late to approve it.
+            NotFoundError: there is none with that id.
+        """
+
+
+class BlobStore(Protocol):
+    """A few large things by name, such as the last good configuration."""
+
+    async def blob_put(self, name: str, data: bytes) -> None:
+        """Keep `data` under `name`, in the place of what was there.
+
+        Raises:
+            TooLargeError: more than 16 MiB.
+        """
+
+    async def blob_get(self, name: str) -> bytes | None:
+        """What was put under `name`, or None."""
+
+
+class Store(
+    StateStore, KeyStore, AgentStore, MailStore, AuditStore, ReviewStore, BlobStore, Protocol
+):
     """A store is open inside `async with`, and closing it finishes what was accepted."""
 
     async def __aenter__(self) -> Self: ...

@@ -1,6 +1,6 @@
 """What the store keeps, as plain values. Times are seconds since the epoch."""
 
-from typing import Any
+from typing import Any, Literal, TypedDict
 
 import msgspec
 
@@ -44,3 +44,114 @@ class ClientKey(msgspec.Struct, frozen=True):
     def is_living(self) -> bool:
         """Tell whether this key still opens the door."""
         return self.revoked_at is None
+
+
+class AgentRecord(msgspec.Struct, frozen=True):
+    """An agent as a restart needs it.
+
+    `position` is given by the store: it grows with every agent and is never given twice. `body` is
+    the runtime's own and means nothing here.
+    """
+
+    id: str
+    parent: str | None
+    position: int
+    profile: str
+    public_key: str
+    token_hash: str
+    created_at: float
+    body: bytes
+
+
+class Mail(msgspec.Struct, frozen=True):
+    """A message for an agent that was away; `message` is JSON."""
+
+    id: int
+    to: str
+    sender: str
+    message: bytes
+    sent_at: float
+    expires_at: float
+
+
+ReviewStatus = Literal["pending", "approved", "rejected", "expired"]
+
+
+class Review(msgspec.Struct, frozen=True):
+    """Something a person has to decide; `payload` is JSON and shows them what."""
+
+    id: str
+    kind: str
+    subject: str
+    requested_by: str
+    requested_at: float
+    expires_at: float | None
+    payload: bytes
+    status: ReviewStatus = "pending"
+    decided_by: str = ""
+    decided_at: float | None = None
+    note: str = ""
+
+
+class ReviewPage(msgspec.Struct, frozen=True):
+    """Some reviews, oldest first; `next` is the cursor to go on with, or None at the end."""
+
+    items: tuple[Review, ...]
+    next: str | None = None
+
+
+class AuditEntry(msgspec.Struct, frozen=True):
+    """Something that mattered, as it is told to the log; `details` is a JSON object."""
+
+    at: float
+    principal: str
+    event: str
+    outcome: str
+    reason: str
+    decision: str
+    revision: int
+    origin: str = ""
+    details: bytes = b"{}"
+
+
+class AuditRow(msgspec.Struct, frozen=True):
+    """An entry in its place in the chain: `hash` covers the entry, `seq` and `previous`."""
+
+    seq: int
+    entry: AuditEntry
+    previous: str
+    hash: str
+
+
+class AuditWhere(TypedDict, total=False):
+    """What rows of the log must be like. None asks nothing, times are inclusive."""
+
+    principal: str | None
+    event: str | None  # one name, or the start of many and a '*'
+    reason: str | None
+    outcome: str | None
+    decision: str | None
+    since: float | None
+    until: float | None
+
+
+class AuditPage(msgspec.Struct, frozen=True):
+    """Some rows, newest first; `next` is the cursor to go on with, or None at the end."""
+
+    items: tuple[AuditRow, ...]
+    next: int | None = None
+
+
+class AuditVerdict(msgspec.Struct, frozen=True):
+    """Whether the chain is whole.
+
+    `rows` were proved before the end or the first broken row, which is `first_bad`; `problem` says
+    what is wrong with it. `head` is the hash of the newest proved row: note it elsewhere, and a
+    log that was cut off later can be told.
+    """
+
+    ok: bool
+    rows: int
+    first_bad: int | None
+    problem: str
+    head: str

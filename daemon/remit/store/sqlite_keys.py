@@ -10,7 +10,9 @@ from remit.store.checks import (
     public_key_taken,
 )
 from remit.store.database import Database
+from remit.store.fleet_checks import agent_lives
 from remit.store.records import ClientKey
+from remit.store.sqlite_agents import agent_had_key, agent_is_living
 
 Connection = sqlite3.Connection
 
@@ -67,8 +69,11 @@ def _living(connection: Connection, name: str) -> ClientKey | None:
 def _add(connection: Connection, key: ClientKey) -> None:
     if _living(connection, key.name) is not None:
         raise name_taken(key.name)
+    if agent_is_living(connection, key.name):
+        raise agent_lives(key.name)
     query = "SELECT 1 FROM client_key WHERE public_key = ?"
-    if connection.execute(query, (key.public_key,)).fetchone() is not None:
+    found = connection.execute(query, (key.public_key,)).fetchone()
+    if found is not None or agent_had_key(connection, key.public_key):
         raise public_key_taken()
     connection.execute(
         "INSERT INTO client_key (name, public_key, profile, created_at) VALUES (?, ?, ?, ?)",

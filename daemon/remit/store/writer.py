@@ -13,11 +13,16 @@ from remit.store.worker import Job
 
 
 class GroupCommit:
-    """Runs batches of writes; `commits` counts the transactions that reached the disk."""
+    """Runs batches of writes; `commits` counts the transactions that reached the disk.
+
+    `undone` changes whenever anything was rolled back, so that what a write remembers of the
+    database outside of it can be told to be stale. Only the writing thread may compare it.
+    """
 
     def __init__(self, path: str) -> None:
         self._path = path
         self.commits = 0
+        self.undone = 0
 
     def __call__(self, connection: sqlite3.Connection, jobs: Sequence[Job]) -> None:
         """Run all jobs in one transaction, or fail them all."""
@@ -27,6 +32,9 @@ class GroupCommit:
                 for job in jobs:
                     self._run_alone(connection, job)
                 connection.execute("COMMIT")
+            except BaseException:
+                self.undone += 1
+                raise
             finally:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
@@ -50,6 +58,7 @@ class GroupCommit:
                 raise error
             job.error = store_error(self._path, job.error)
         connection.execute("ROLLBACK TO job")
+        self.undone += 1
 
 
 class SnapshotRead:

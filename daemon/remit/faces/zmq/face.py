@@ -94,13 +94,13 @@ class Face:
 
     async def _read(self) -> None:
         while True:
-            more = self._reader.drain() if self._reading else False
+            more = self._reading and self._reader.drain()
             if self._outbox.waiting:
                 self._outbox.flush()
-            if self._outbox.waiting or not self._reading:
-                # Asking takes libzmq's signal back, which would otherwise wake us at once.
-                more = (self._has_news() or more) and self._reading
-            if more:
+            # The sends above may have swallowed the signal of a new message. Asking also takes a
+            # signal back that would wake us for nothing.
+            more = self._has_news() or more
+            if more and self._reading:
                 await anyio.lowlevel.checkpoint()
             else:
                 # A socket that is always ready would keep a cancellation out for ever.

@@ -6,6 +6,7 @@ that does not even fetch its answers is cut off. Nobody else notices either.
 """
 
 import errno
+from collections.abc import Callable
 
 import zmq
 
@@ -24,7 +25,8 @@ class Outbox:
     def __init__(
         self, socket: "zmq.Socket[bytes]", peers: Peers, *, limits: Limits, stats: Stats
     ) -> None:
-        self._send = socket.send
+        # Past pyzmq's wrapper in Python, which four times a message is a tenth of the whole cost.
+        self._send: Callable[..., object] = super(zmq.Socket, socket).send
         self._peers = peers
         self.limits = limits
         self.stats = stats

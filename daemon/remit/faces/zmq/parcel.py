@@ -24,7 +24,7 @@ class Parcel:
 
     __slots__ = ("_tail", "_tails")
 
-    def __init__(self, event: str, data: Any, *, origin: str, at: float) -> None:  # noqa: ANN401
+    def __init__(self, event: str, data: Any, *, origin: str, at: float) -> None:
         self._tail = _Tail(event, data, origin, at)
         self._tails: dict[bytes, bytes] = {}
 

@@ -22,9 +22,8 @@ from remit.faces.zmq.frames import (
 from remit.faces.zmq.jobs import Jobs
 from remit.faces.zmq.outbox import Outbox
 from remit.faces.zmq.peers import Peer, Peers
-from remit.model.principal import Principal
 from remit.runtime.call import Call, Directory, Door
-from remit_client.wire import ANSWER, CANCEL, REQUEST, Answer
+from remit_client.wire import ANSWER, CANCEL, REQUEST, Answer, RequestId
 
 _NOBLOCK = int(zmq.NOBLOCK)
 _FRAMES_HINT = "send [version] [kind] [body], as in [b'R1'] [b'Q'] [a msgpack request]"
@@ -54,25 +53,29 @@ class Reader:
         self._jobs = jobs
         self._limits = outbox.limits
         self._stats = outbox.stats
-        self._answers: list[tuple[Peer, bytes, bytes]] = []
+        self._answers: dict[Peer, list[tuple[bytes, bytes]]] = {}
 
     def drain(self) -> bool:
         """Handle what has arrived, up to one batch; tell whether there may be more."""
+        # A client that comes back under its old routing id must not be taken for its former self.
+        self._peers.catch_up()
         more = self._receive()
-        # Answers leave together: sent one by one, each would wake libzmq's thread and cost a
-        # system call there and here (a third of all CPU at 32 requests in flight).
-        for peer, version, body in self._answers:
-            self._outbox.send(peer, version, ANSWER, body)
-        self._answers.clear()
+        # Answers leave together, one client after the other: sent as they are made, each would
+        # wake libzmq's thread and cost a system call there (a third of all CPU under load).
+        answers, self._answers = self._answers, {}
+        for peer, bodies in answers.items():
+            for version, body in bodies:
+                self._outbox.send(peer, version, ANSWER, body)
         return more
 
     def _receive(self) -> bool:
-        recv, take = self._recv, self._take
+        recv, take, stats = self._recv, self._take, self._stats
         for _ in range(self._limits.batch):
             try:
                 routing_id = recv(_NOBLOCK)
             except zmq.Again:
                 return False
+            stats.messages += 1
             try:
                 take(routing_id)
             except Exception:
@@ -81,7 +84,6 @@ class Reader:
         return True
 
     def _take(self, routing_id: bytes) -> None:
-        self._stats.messages += 1
         recv = self._recv
         version = recv(0, copy=False)
         if not version.more:
@@ -95,7 +97,9 @@ class Reader:
         if body.more:
             self._refuse_count(routing_id, version, body, count=3 + self._skip())
             return
-        peer = self._sender(routing_id, body)
+        peer = self._peers.find(routing_id)
+        if peer is None or peer.key != body.get("User-Id"):
+            peer = self._sender(routing_id, body)
         codec = CODECS.get(version.bytes)
         if codec is None:
             self._refuse_version(peer, version.bytes, body.bytes)
@@ -110,20 +114,21 @@ class Reader:
             self._refuse(peer, codec, body.bytes, message, "send Q (request) or C (cancel)")
 
     def _request(self, peer: Peer, codec: Codec, body: bytes) -> None:
+        """The hot path; what is not asked every time is in functions of its own."""
         try:
             request = codec.request(body)
         except UNREADABLE as error:
             self._refuse(peer, codec, body, f"unreadable request: {error}", _BODY_HINT)
             return
-        principal = self._principal(peer)
+        # The key is asked for again at every message: this, and not the eviction, is what makes
+        # a revocation final.
+        name = peer.name
+        known = self._directory.name_of_key(peer.key) == name
+        principal = self._directory.principal(name) if known else None
         if principal is None:
-            message = "the key of this connection was revoked"
-            hint = "ask the operator for a new key"
-            answer = failed(request.id, "denied", message, hint=hint, reason="revoked")
-            self._answer(peer, codec, answer)
+            self._answer(peer, codec, _revoked(request.id))
             return
-        refusal = self._jobs.refuse(peer, request.id)
-        if refusal is not None:
+        if self._stats.jobs and (refusal := self._jobs.refuse(peer, request.id)) is not None:
             self._answer(peer, codec, refusal)
             return
         progress = partial(self._jobs.progress, peer, codec)
@@ -131,7 +136,7 @@ class Reader:
             outcome = self._submit(Call(principal, request, codec.format, progress))
         except Exception:
             # A door never raises; if it does, its caller must not wait for ever.
-            log.exception("door_failed", client=peer.name, event_name=request.event)
+            log.exception("door_failed", client=name, event_name=request.event)
             outcome = failed(request.id, "internal", "the daemon failed to answer")
         if isinstance(outcome, Answer):
             self._answer(peer, codec, outcome)
@@ -146,12 +151,6 @@ class Reader:
             return
         self._jobs.cancel(peer, request_id)
 
-    def _principal(self, peer: Peer) -> Principal | None:
-        # The key is asked for again at every message: this, and not the eviction, is what makes
-        # a revocation final.
-        name = self._directory.name_of_key(peer.key)
-        return self._directory.principal(name) if name is not None and name == peer.name else None
-
     def _sender(self, routing_id: bytes, frame: zmq.Frame) -> Peer:
         """Whose message this is: libzmq's word on the frame itself, never the routing id's."""
         key = frame.get("User-Id")
@@ -163,7 +162,10 @@ class Reader:
 
     def _answer(self, peer: Peer, codec: Codec, answer: Answer) -> None:
         body = encode_answer(codec, answer, limit=self._limits.max_message)
-        self._answers.append((peer, codec.version, body))
+        bodies = self._answers.get(peer)
+        if bodies is None:
+            bodies = self._answers[peer] = []
+        bodies.append((codec.version, body))
 
     def _skip(self) -> int:
         """Read the surplus frames of a message, and count them."""
@@ -190,3 +192,9 @@ class Reader:
     def _refuse(self, peer: Peer, codec: Codec, body: bytes, message: str, hint: str) -> None:
         self._stats.bad_frames += 1
         self._answer(peer, codec, bad_frame(find_id(codec, body), message, hint=hint))
+
+
+def _revoked(request_id: RequestId) -> Answer:
+    message = "the key of this connection was revoked"
+    hint = "ask the operator for a new key"
+    return failed(request_id, "denied", message, hint=hint, reason="revoked")

@@ -1,0 +1,169 @@
+"""What any store refuses of agents, mail, reviews and blobs, and the errors it answers with."""
+
+import math
+from typing import get_args
+
+import msgspec
+
+from remit.errors import ConflictError, InvalidDataError, LimitError, NotFoundError, TooLargeError
+from remit.store.checks import MAX_VALUE_BYTES, check_client_key, check_state_key, check_text
+from remit.store.records import AgentRecord, Review, ReviewStatus
+
+_LONGEST_RETRY = 60.0
+
+
+def check_agent(record: AgentRecord) -> None:
+    """Refuse an agent that could be taken for another principal, or could not be kept."""
+    check_client_key(record.id, record.public_key, path="$.id")
+    for field in ("parent", "profile", "token_hash"):
+        check_text(getattr(record, field) or "", f"$.{field}")
+    check_time(record.created_at, "$.created_at")
+    check_size(record.body, "$.body")
+
+
+def check_mail(to: str, message: bytes, sender: str, expires_at: float) -> None:
+    """Refuse a message that could not be kept or read."""
+    check_text(to, "$.to")
+    check_text(sender, "$.sender")
+    check_time(expires_at, "$.expires_at")
+    check_json(message, "$.message")
+
+
+def check_review(review: Review) -> None:
+    """Refuse a review that could not be kept, shown or decided."""
+    for field in ("id", "kind", "subject", "requested_by", "decided_by", "note"):
+        check_text(getattr(review, field), f"$.{field}")
+    if not review.id:
+        raise InvalidDataError("a review needs an id", details={"path": "$.id"})
+    check_status(review.status)
+    check_time(review.requested_at, "$.requested_at")
+    check_time(review.expires_at or 0.0, "$.expires_at")
+    check_time(review.decided_at or 0.0, "$.decided_at")
+    check_json(review.payload, "$.payload")
+
+
+def check_decision(status: str, by: str, note: str, now: float) -> None:
+    """Refuse what is no decision."""
+    check_status(status)
+    if status == "pending":
+        raise InvalidDataError(
+            "'pending' is no decision", hint="approve or reject it", details={"path": "$.status"}
+        )
+    check_text(by, "$.by")
+    check_text(note, "$.note")
+    check_time(now, "$.now")
+
+
+def check_blob(name: str, data: bytes) -> None:
+    """Refuse a blob that could not be kept or found."""
+    check_state_key(name)
+    check_size(data, "$.data")
+
+
+def check_status(status: str) -> None:
+    """Refuse a status that no review can have."""
+    known = get_args(ReviewStatus)
+    if status not in known:
+        raise InvalidDataError(
+            f"{status!a} is not the status of a review",
+            hint=f"write one of {', '.join(known)}",
+            details={"path": "$.status"},
+        )
+
+
+def check_time(seconds: float, path: str) -> None:
+    """Refuse what is no moment: no database can compare NaN."""
+    if not math.isfinite(seconds):
+        raise InvalidDataError(
+            f"{seconds} is not a time",
+            hint="send seconds since the epoch",
+            details={"path": path},
+        )
+
+
+def check_json(data: bytes, path: str) -> None:
+    """Refuse what is not JSON, or too large."""
+    check_size(data, path)
+    try:
+        msgspec.json.decode(data)
+    except (ValueError, RecursionError, msgspec.MsgspecError) as error:
+        raise InvalidDataError(
+            f"this is not JSON: {error}", hint="send JSON text", details={"path": path}
+        ) from error
+
+
+def check_size(data: bytes, path: str) -> None:
+    """Refuse what is larger than any store takes."""
+    if len(data) > MAX_VALUE_BYTES:
+        raise TooLargeError(
+            f"this has {len(data):,} bytes, the store takes {MAX_VALUE_BYTES:,}",
+            hint="keep large things in a file and store its path",
+            details={"path": path, "limit": MAX_VALUE_BYTES, "size": len(data)},
+        )
+
+
+def agent_lives(agent: str) -> ConflictError:
+    """The refusal of a second principal under the name of an agent."""
+    return ConflictError(
+        f"an agent named {agent!r} lives already",
+        hint="choose another name, or terminate that agent first",
+        details={"id": agent},
+    )
+
+
+def no_such_agent(agent: str) -> NotFoundError:
+    """The answer to changing what does not live."""
+    return NotFoundError(
+        f"no living agent is named {agent!r}",
+        hint="'remit agents' shows those that live",
+        details={"id": agent},
+    )
+
+
+def mailbox_full(to: str, limit: int, *, expires_in: float) -> LimitError:
+    """The refusal of one message too many; the first place is free after `expires_in` seconds."""
+    return LimitError(
+        f"{limit} messages wait for {to!r} already",
+        hint="wait until it is back, or until messages expire",
+        details={"limit": limit, "retry_after": min(expires_in, _LONGEST_RETRY)},
+    )
+
+
+def review_exists(review: str) -> ConflictError:
+    """The refusal of a second review under one id."""
+    return ConflictError(
+        f"there is a review {review!r} already",
+        hint="ask under a new id",
+        details={"id": review},
+    )
+
+
+def no_such_review(review: str) -> NotFoundError:
+    """The answer to deciding what was never asked."""
+    return NotFoundError(
+        f"there is no review {review!r}",
+        hint="'remit review list' shows them",
+        details={"id": review},
+    )
+
+
+def decide(review: Review, status: ReviewStatus, by: str, note: str, now: float) -> Review:
+    """The review as it is after the decision.
+
+    Raises:
+        ConflictError: it was decided before, or its time is over and it would be approved.
+    """
+    too_late = review.expires_at is not None and review.expires_at <= now
+    if review.status != "pending":
+        problem, found = f"was {review.status} before", review.status
+    elif status == "approved" and too_late:
+        problem, found = "has expired", "expired"
+    else:
+        return msgspec.structs.replace(
+            review, status=status, decided_by=by, decided_at=now, note=note
+        )
+    raise ConflictError(
+        f"review {review.id!r} {problem}",
+        hint="repeat the request to get a new review",
+        details={"id": review.id, "status": found},
+    )

@@ -1,0 +1,175 @@
+"""The audit log in SQLite."""
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Self, Unpack
+
+import anyio
+from anyio import to_thread
+
+from remit.store.audit_chain import (
+    ChainWalk,
+    cannot_rotate,
+    chain_hash,
+    check_entry,
+    check_keep,
+    entry_size,
+)
+from remit.store.audit_query import check_before, check_where, to_sql
+from remit.store.database import Database
+from remit.store.pages import check_limit, cut
+from remit.store.protocol import PAGE_BYTES, PAGE_LIMIT
+from remit.store.records import (
+    AuditEntry,
+    AuditPage,
+    AuditRow,
+    AuditVerdict,
+    AuditWhere,
+)
+
+Connection = sqlite3.Connection
+
+CHUNK_ROWS = 1000
+CHUNK_BYTES = 4 * 1024 * 1024
+_COLUMNS = """
+seq, at, principal, event, outcome, reason, decision, revision, origin, details, previous, hash
+"""
+_INSERT = f"INSERT INTO audit ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - the columns are ours
+_SELECT = f"SELECT {_COLUMNS} FROM audit"  # noqa: S608 - the columns are ours
+_CHUNK = f"{_SELECT} WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?"
+_ANCHOR = "SELECT seq, hash FROM audit_anchor"
+_LAST = "SELECT seq, hash FROM audit ORDER BY seq DESC LIMIT 1"
+_MOVE_ANCHOR = """
+UPDATE audit_anchor SET seq = :seq, hash = (SELECT hash FROM audit WHERE seq = :seq)
+"""
+
+
+class SqliteAudit(Database):
+    """See `AuditStore` for what each method promises."""
+
+    async def __aenter__(self) -> Self:
+        # The newest row, and what the writer had undone when it was written; only the writing
+        # thread uses it. It spares each append a query, and knows of a tail that somebody cut off.
+        self._newest: tuple[int, int, str] | None = None
+        # Rotation takes rows away under the feet of a walk.
+        self._walking = anyio.Lock()
+        return await super().__aenter__()
+
+    async def audit_append(self, entry: AuditEntry) -> AuditRow:
+        """Write an entry behind all others."""
+        fields = check_entry(entry)
+        return await self.write(lambda connection: self._append(connection, entry, fields))
+
+    async def audit_query(
+        self, *, limit: int = PAGE_LIMIT, before: int | None = None, **where: Unpack[AuditWhere]
+    ) -> AuditPage:
+        """Rows that are like `where`, newest first, from in front of row `before`."""
+        check_limit(limit)
+        check_before(before)
+        conditions, parameters = to_sql(check_where(where))
+        parameters |= {"before": before, "limit": limit + 1}
+        position = "" if before is None else " AND seq < :before"
+        query = f"{_SELECT} WHERE {conditions}{position} ORDER BY seq DESC LIMIT :limit"
+
+        def read(connection: Connection) -> AuditPage:
+            found = map(_to_row, connection.execute(query, parameters))
+            items, more = cut(found, limit, PAGE_BYTES, entry_size)
+            return AuditPage(tuple(items), items[-1].seq if more else None)
+
+        return await self.read(read)
+
+    async def audit_verify(self, *, expected_head: str | None = None) -> AuditVerdict:
+        """Prove the chain from its anchor to its end, or name the first broken row."""
+        async with self._walking:
+            anchor, end = await self._ends()
+            walk = ChainWalk(*anchor, expected_head=expected_head)
+            while walk.seq < end:
+                start = walk.seq
+                holds = await self.read(partial(_walk, walk=walk, end=end))
+                if not holds or walk.seq == start:
+                    break
+            return walk.verdict(end)
+
+    async def audit_rotate(self, keep: int, archive: Callable[[Sequence[AuditRow]], None]) -> int:
+        """Hand all but the newest `keep` rows to `archive`, then forget them; tells how many."""
+        check_keep(keep)
+        async with self._walking:
+            anchor, newest = await self._ends()
+            first, end = anchor[0], newest - keep
+            walk = ChainWalk(*anchor)
+            while walk.seq < end:
+                rows = await self.read(partial(_chunk, after=walk.seq, end=end))
+                if not rows or not walk.walk(rows):
+                    raise cannot_rotate(walk.verdict(end))
+                await to_thread.run_sync(archive, rows)
+            # Step by step, each whole in itself: nobody waits long behind a large deletion.
+            for step in range(first, end, CHUNK_ROWS):
+                await self.write(partial(_forget, seq=min(step + CHUNK_ROWS, end)))
+            return max(end - first, 0)
+
+    async def _ends(self) -> tuple[tuple[int, str], int]:
+        """The anchor, and the number of the newest row."""
+        # Asked from the writer, who remembers the newest row also when it is gone from the file.
+        newest, _ = await self.write(self._find_newest)
+        return await self.read(_anchor), newest
+
+    def _append(self, connection: Connection, entry: AuditEntry, fields: bytes) -> AuditRow:
+        seq, previous = self._find_newest(connection)
+        row = AuditRow(seq + 1, entry, previous, chain_hash(fields, seq + 1, previous))
+        connection.execute(_INSERT, _to_values(row))
+        self._newest = (self._commit.undone, row.seq, row.hash)
+        return row
+
+    def _find_newest(self, connection: Connection) -> tuple[int, str]:
+        if self._newest is None or self._newest[0] != self._commit.undone:
+            found = connection.execute(_LAST).fetchone() or _anchor(connection)
+            self._newest = (self._commit.undone, *found)
+        return self._newest[1:]
+
+
+def _anchor(connection: Connection) -> tuple[int, str]:
+    seq, head = connection.execute(_ANCHOR).fetchone()
+    return seq, head
+
+
+def _walk(connection: Connection, *, walk: ChainWalk, end: int) -> bool:
+    return walk.walk(_chunk(connection, after=walk.seq, end=end))
+
+
+def _chunk(connection: Connection, *, after: int, end: int) -> list[AuditRow]:
+    """The next rows; damaged text comes along, so that the walk can name its row."""
+    connection.text_factory = lambda data: data.decode(errors="surrogateescape")
+    try:
+        found = map(_to_row, connection.execute(_CHUNK, (after, end, CHUNK_ROWS)))
+        rows, _ = cut(found, CHUNK_ROWS, CHUNK_BYTES, entry_size)
+        return rows
+    finally:
+        connection.text_factory = str
+
+
+def _forget(connection: Connection, *, seq: int) -> None:
+    connection.execute(_MOVE_ANCHOR, {"seq": seq})
+    connection.execute("DELETE FROM audit WHERE seq <= ?", (seq,))
+
+
+def _to_row(values: tuple[Any, ...]) -> AuditRow:
+    return AuditRow(values[0], AuditEntry(*values[1:10]), values[10], values[11])
+
+
+def _to_values(row: AuditRow) -> tuple[Any, ...]:
+    entry = row.entry
+    return (
+        row.seq,
+        entry.at,
+        entry.principal,
+        entry.event,
+        entry.outcome,
+        entry.reason,
+        entry.decision,
+        entry.revision,
+        entry.origin,
+        entry.details,
+        row.previous,
+        row.hash,
+    )

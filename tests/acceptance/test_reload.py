@@ -1,0 +1,82 @@
+"""Editing definitions under a running daemon."""
+
+from tests.acceptance.site import Site, eventually
+
+from remit_client.sync import Client
+
+WIDER = "extends: minimal\ncapabilities: {state_write: true, catalogue_read: true}\n"
+BROKEN = "extends: minimal\ncapabilities: {state_rwite: true}\n"
+
+
+def revision(client: Client) -> int:
+    return int(client.call("system:health")["revision"])
+
+
+def is_stale(client: Client) -> bool:
+    return bool(client.call("system:health")["stale"])
+
+
+def test_an_edit_changes_the_answers_of_those_who_are_connected(site: Site) -> None:
+    with site.serving() as daemon, daemon.client("bob", "observer") as bob:
+        assert not bob.allowed("state:set")
+        site.add_profile("observer", WIDER)
+        assert not bob.allowed("state:set"), "nothing changes before the reload"
+        daemon.reload()
+        assert eventually(lambda: revision(bob), lambda number: number > 1) == 2
+        assert bob.allowed("state:set")
+        answer = bob.ask("state:set", {"key": "a", "value": 1}, min_revision=2)
+        assert answer.revision == 2
+
+
+def test_a_broken_edit_keeps_the_old_grants_and_is_told_by_health(site: Site) -> None:
+    with site.serving() as daemon, daemon.client("bob", "observer") as bob:
+        site.add_profile("observer", BROKEN)
+        daemon.reload()
+        eventually(lambda: is_stale(bob), bool)
+        assert (revision(bob), bob.call("system:health")["status"]) == (1, "stale")
+        assert bob.allowed("state:get")
+        assert "state_rwite" in daemon.log()
+        site.add_profile("observer", WIDER)
+        daemon.reload()
+        eventually(lambda: is_stale(bob), lambda stale: not stale)
+        assert bob.allowed("state:set")
+
+
+def test_a_client_whose_profile_was_removed_holds_nothing_until_it_is_back(site: Site) -> None:
+    site.add_profile("passing", "extends: minimal\n")
+    with (
+        site.serving() as daemon,
+        daemon.operator() as operator,
+        daemon.client("bob", "passing") as bob,
+    ):
+        assert bob.allowed("system:health")
+        text = (site.compositions / "passing.yaml").read_text()
+        (site.compositions / "passing.yaml").unlink()
+        daemon.reload()
+        eventually(lambda: revision(operator), lambda number: number == 2)
+        checked = operator.call("permission:check", {"event": "system:health", "agent": "bob"})
+        assert (checked["allowed"], checked["reason"]) == (False, "no_grant")
+        (site.compositions / "passing.yaml").write_text(text)
+        daemon.reload()
+        eventually(lambda: revision(operator), lambda number: number == 3)
+        assert bob.allowed("system:health")
+
+
+def test_a_plan_without_folders_compares_the_daemon_with_the_files(site: Site) -> None:
+    with site.serving():
+        assert site.answer("plan")["summary"]["profiles"] == 0
+        site.add_profile("observer", WIDER)
+        report = site.answer("plan")
+        assert report["profiles"]["observer"]["granted"] == ["state:delete", "state:set"]
+        assert report["profiles"]["observer"]["revoked"] == ["system:stats"]
+        assert list(report) == ["profiles", "summary"]
+        assert site.answer("call", "system:health")["revision"] == 1
+
+
+def test_a_plan_is_refused_when_the_files_are_broken(site: Site) -> None:
+    with site.serving():
+        site.add_profile("observer", BROKEN)
+        done = site.run("plan")
+        assert done.returncode == 2
+        assert "state_rwite" in done.stderr
+        assert "did you mean 'state_write'?" in done.stderr

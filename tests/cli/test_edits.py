@@ -1,0 +1,201 @@
+"""plan, lint and migrate: before an edit is put in force."""
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from tests.cli.shell import Shell
+
+from remit.config.starter import starter_dir
+
+COMMENTED = """\
+# Who reads.
+name: clerk
+# Old style: every event by name.
+allowed_tools:
+  - state:get   # one
+  - state:list  # two
+  - system:stats
+"""
+
+
+@pytest.fixture
+def folders(shell: Shell) -> tuple[Path, Path]:
+    """Two copies of the starter: one to leave alone, one to edit."""
+    made = []
+    for name in ("old", "new"):
+        folder = shell.folder / name
+        shutil.copytree(starter_dir() / "compositions", folder / "compositions")
+        shutil.copy(starter_dir() / "capabilities.yaml", folder)
+        made.append(folder)
+    return made[0], made[1]
+
+
+def between(folders: tuple[Path, Path]) -> tuple[str, ...]:
+    return ("--from", str(folders[0]), "--to", str(folders[1]))
+
+
+def test_no_edit_is_no_change(shell: Shell, folders: tuple[Path, Path]) -> None:
+    report = shell.json("plan", *between(folders))
+    assert report["profiles"] == {}
+    summary = report["summary"]
+    assert (summary["granted"], summary["revoked"], summary["profiles"]) == (0, 0, 0)
+    assert summary["agents"] == 0
+
+
+def test_a_plan_names_widenings_first_and_the_summary_last(
+    shell: Shell, folders: tuple[Path, Path]
+) -> None:
+    compositions = folders[1] / "compositions"
+    listed = compositions / "base_multi_agent_explicit.yaml"
+    listed.write_text(listed.read_text().replace("        - state:set\n", ""))
+    (compositions / "minimal.yaml").write_text(
+        "name: minimal\ncapabilities: {state_read: true, multi_agent_todo: true}\n"
+    )
+    executor = compositions / "executor.yaml"
+    executor.write_text(executor.read_text() + "limits: {max_concurrent: 3}\n")
+    report = shell.json("plan", *between(folders))
+    assert list(report) == ["profiles", "summary"]
+    names = list(report["profiles"])
+    assert names.index("minimal") < names.index("base_multi_agent_explicit")
+    assert report["profiles"]["base_multi_agent_explicit"] == {
+        "granted": [],
+        "revoked": ["state:set"],
+        "tools_granted": [],
+        "tools_revoked": [],
+        "limits_changed": {},
+    }
+    assert report["profiles"]["minimal"]["granted"] == ["state:get", "state:list"]
+    assert report["profiles"]["minimal"]["tools_granted"] == ["TodoRead", "TodoWrite"]
+    assert report["profiles"]["executor"]["limits_changed"] == {"max_concurrent": [None, 3]}
+    text = shell.run("plan", *between(folders)).out.splitlines()
+    assert "  + state:get" in text
+    assert "  - state:set" in text
+    assert "  ~ max_concurrent: no limit → 3" in text
+    assert text[-1].startswith("2 granted, 1 revoked in ")
+
+
+def test_a_plan_of_a_broken_edit_is_refused_with_its_place(
+    shell: Shell, folders: tuple[Path, Path]
+) -> None:
+    (folders[1] / "compositions" / "minimal.yaml").write_text("name: minimal\nextend: x\n")
+    done = shell.run("plan", *between(folders))
+    assert done.code == 2
+    assert "new/compositions/minimal.yaml:2:1: " in done.err
+
+
+def test_a_plan_without_a_daemon_says_what_to_compare(shell: Shell) -> None:
+    done = shell.run("plan")
+    assert done.code == 2
+    assert "--from OLD --to NEW" in done.err
+
+
+def test_a_removed_profile_loses_everything(shell: Shell, folders: tuple[Path, Path]) -> None:
+    (folders[1] / "compositions" / "base_multi_agent.yaml").unlink()
+    change = shell.json("plan", *between(folders))["profiles"]["base_multi_agent"]
+    assert change["granted"] == []
+    assert "system:health" in change["revoked"]
+
+
+def test_lint_tells_each_kind_of_drift_with_its_place(shell: Shell) -> None:
+    catalogue = """\
+version: 1
+capabilities:
+  alive: {description: a, event_patterns: [state:get], requires: [needed]}
+  needed: {description: b, event_patterns: [state:list]}
+  dead: {description: c, event_patterns: ["ghost:*"]}
+  idle: {description: d, event_patterns: [state:set]}
+  past: {description: e, event_patterns: [state:delete], status: deprecated}
+"""
+    profile = "name: p\ncapabilities: {alive: true, dead: true, past: true}\n"
+    path = shell.write("mine/capabilities.yaml", catalogue)
+    shell.write("mine/compositions/p.yaml", profile + "disallowed_tools: [state:list]\n")
+    report = shell.json("lint", "--catalogue", str(path), code=1)
+    assert set(report) == {
+        "dead_patterns",
+        "unmapped_events",
+        "unused_capabilities",
+        "undefined_capabilities",
+        "deprecated_in_use",
+        "broken_requirements",
+        "tool_name_conflicts",
+    }
+    (dead,) = report["dead_patterns"]
+    assert (dead["name"], dead["file"], dead["line"]) == ("ghost:*", "mine/capabilities.yaml", 5)
+    assert [one["name"] for one in report["unused_capabilities"]] == ["idle"]
+    assert [one["name"] for one in report["deprecated_in_use"]] == ["past"]
+    assert [one["name"] for one in report["broken_requirements"]] != []
+    assert "state:get" not in {one["name"] for one in report["unmapped_events"]}
+    unmapped = {one["name"]: one for one in report["unmapped_events"]}
+    assert unmapped["system:health"]["file"].endswith("handlers/system.py")
+    assert "base" in {one["name"] for one in report["undefined_capabilities"]}
+    text = shell.run("lint", "--catalogue", str(path))
+    assert text.code == 1
+    assert re.search(r"^mine/capabilities.yaml:5:\d+: ghost:\* \[dead_patterns\]", text.out)
+
+
+def test_lint_reports_tool_names_that_two_events_would_share(shell: Shell) -> None:
+    path = shell.write("mine/capabilities.yaml", "version: 1\ncapabilities: {}\n")
+    events = shell.write("events.txt", "async:state_get\nasync_state:get\n")
+    report = shell.json("lint", "--catalogue", str(path), "--events", str(events), code=1)
+    (conflict,) = report["tool_name_conflicts"]
+    assert conflict["events"] == ["async:state_get", "async_state:get"]
+
+
+@pytest.fixture
+def clerk(folders: tuple[Path, Path]) -> Path:
+    path = folders[1] / "compositions" / "clerk.yaml"
+    path.write_text(COMMENTED)
+    return path
+
+
+def options(folders: tuple[Path, Path]) -> tuple[str, ...]:
+    return ("--catalogue", str(folders[1] / "capabilities.yaml"))
+
+
+def test_a_migration_says_what_it_found_and_writes_nothing(
+    shell: Shell, folders: tuple[Path, Path], clerk: Path
+) -> None:
+    report = shell.json("migrate", str(clerk), *options(folders))
+    assert report["same"] is True
+    assert report["capabilities"] == ["state_read"]
+    assert report["additional_tools"] == ["system:stats"]
+    assert report["disallowed_tools"] == []
+    assert clerk.read_text() == COMMENTED
+
+
+def test_a_written_migration_keeps_comments_and_grants(
+    shell: Shell, folders: tuple[Path, Path], clerk: Path
+) -> None:
+    before = shell.json("resolve", "clerk", *options(folders))
+    clerk.chmod(0o640)
+    printed = shell.run("migrate", str(clerk), "--write", *options(folders))
+    assert printed.code == 0
+    assert printed.out == clerk.read_text()
+    assert "# Who reads." in printed.out
+    assert "allowed_tools" not in printed.out
+    assert clerk.stat().st_mode & 0o777 == 0o640
+    after = shell.json("resolve", "clerk", *options(folders))
+    assert after["allowed_events"] == before["allowed_events"]
+    assert after["allowed_claude_tools"] == before["allowed_claude_tools"]
+
+
+def test_a_file_outside_the_compositions_is_not_migrated(
+    shell: Shell, folders: tuple[Path, Path]
+) -> None:
+    stray = shell.write("stray.yaml", COMMENTED)
+    done = shell.run("migrate", str(stray), "--compositions", str(folders[1] / "compositions"))
+    assert done.code == 2
+    assert "not one of the compositions" in done.err
+
+
+def test_the_contracts_explicit_list_becomes_capabilities(
+    shell: Shell, contract: tuple[str, ...]
+) -> None:
+    path = shell.folder / "contract/compositions/base_multi_agent_explicit.yaml"
+    report = shell.json("migrate", str(path), *contract)
+    assert report["same"] is True
+    assert report["capabilities"] == ["spawn_agents", "state_write"]
+    assert report["additional_tools"] == ["conversation:create"]
+    assert set(report["disallowed_tools"]) >= {"state:delete"}

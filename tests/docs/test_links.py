@@ -1,0 +1,50 @@
+"""Pages lead somewhere, and keep their size."""
+
+from pathlib import Path
+
+import pytest
+from tests.docs.pages import ROOT, anchors, blocks, codes, links, pages
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_of_a_page_lead_to_something(page: Path) -> None:
+    for link in links(page):
+        if link.startswith("https://"):
+            continue
+        target, _, anchor = link.partition("#")
+        file = (page.parent / target).resolve() if target else page
+        assert file.exists(), f"{page.name}: {link}"
+        assert not anchor or anchor in anchors(file), f"{page.name}: {link}"
+
+
+def test_every_page_can_be_reached_from_the_readme() -> None:
+    reached, waiting = set(), [ROOT / "README.md"]
+    while waiting:
+        page = waiting.pop()
+        if page in reached or page.suffix != ".md":
+            continue
+        reached.add(page)
+        local = (link.partition("#")[0] for link in links(page) if "://" not in link)
+        waiting += [(page.parent / link).resolve() for link in local if link]
+    assert set(pages()) - reached == set()
+
+
+def test_the_readme_shows_both_commands() -> None:
+    shown = "".join(block.text for block in blocks(ROOT / "README.md"))
+    assert "./tools/run" in shown
+    assert "./tools/test" in shown
+
+
+def test_the_architecture_stays_a_map() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) < 150
+
+
+def test_every_package_on_the_map_exists() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    first_cells = [line.split("|")[1] for line in text.splitlines() if line.startswith("| `")]
+    shown = [name for cell in first_cells for name in codes(cell)]
+    daemon = ROOT / "daemon" / "remit"
+    assert shown
+    for name in shown:
+        assert (daemon / name).is_dir() or (daemon / f"{name}.py").is_file(), name

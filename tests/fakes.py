@@ -1,0 +1,72 @@
+"""A daemon without a socket: the real dispatcher, handlers and policy over a store in memory."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from remit.app.handlers import BUILT_IN
+from remit.config.files import Files, read_files
+from remit.config.starter import starter_dir
+from remit.model.principal import OPERATOR, Principal
+from remit.runtime.authority import Authority
+from remit.runtime.counters import Counters
+from remit.runtime.dispatcher import Dispatcher
+from remit.runtime.handler import Handler
+from remit.runtime.keyring import KeyRing
+from remit.runtime.loading import load_handlers
+from remit.runtime.registry import REGISTRY
+from remit.runtime.services import Services
+from remit.store.memory import MemoryStore
+from remit_client.wire import Answer
+
+
+def built_in_handlers() -> dict[str, Handler]:
+    """The handlers that come with remit, and no others that a test has registered."""
+    assert load_handlers(BUILT_IN, trusted=True) == ()
+    found = REGISTRY.handlers()
+    return {name: handler for name, handler in found.items() if _is_ours(handler)}
+
+
+def _is_ours(handler: Handler) -> bool:
+    return handler.function.__module__ in BUILT_IN
+
+
+def starter_files() -> Files:
+    return read_files(starter_dir() / "capabilities.yaml", starter_dir() / "compositions")
+
+
+def texts(catalogue: str, **compositions: str) -> Files:
+    """Definitions given as texts; each composition gets its `name:` line."""
+    contents = {"capabilities.yaml": f"version: 1\ncapabilities:\n{catalogue}".encode()}
+    for name, text in compositions.items():
+        contents[f"compositions/{name}.yaml"] = f"name: {name}\n{text}".encode()
+    return Files("capabilities.yaml", sorted(set(contents) - {"capabilities.yaml"}), contents)
+
+
+class Desk:
+    """Everything behind the socket. It is asked by profile: each profile has one agent."""
+
+    def __init__(self, handlers: Mapping[str, Handler], files: Files) -> None:
+        self.files = files
+        self.keyring = KeyRing("operator-key")
+        self.counters = Counters()
+        self.authority = Authority([each.spec for each in handlers.values()], lambda: self.files)
+        self.services = Services(
+            authority=self.authority,
+            handlers=handlers,
+            store=MemoryStore(clock=lambda: 0.0),
+            keyring=self.keyring,
+            counters=self.counters,
+            clock=lambda: 0.0,
+        )
+        self.dispatcher = Dispatcher(self.services, handlers, timeout=5)
+
+    async def answer(self, who: str, event: str, data: Any = None) -> Answer:
+        """The whole answer that the operator, or the agent of a profile, is given."""
+        principal = OPERATOR if who == "operator" else Principal("ann", "agent", who)
+        return await self.dispatcher.dispatch(principal, event, data)
+
+    async def ask(self, who: str, event: str, data: Any = None) -> Any:
+        """The data of an answer that must be a good one."""
+        answer = await self.answer(who, event, data)
+        assert answer.error is None, answer.error
+        return answer.data

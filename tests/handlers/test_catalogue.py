@@ -1,0 +1,191 @@
+"""capability:* and composition:*: what there is to hold, and edits that have no effect."""
+
+from typing import Any
+
+import pytest
+from tests.fakes import Desk, built_in_handlers, starter_files, texts
+
+CATALOGUE = """\
+  base: {description: Feet, event_patterns: ["system:*"], always_included: true}
+  look:
+    description: Look things up
+    event_patterns: ["capability:*", "composition:*", permission:matrix]
+    tags: [read]
+    category: Operation
+  read:
+    description: Read state
+    event_patterns: [state:get, state:list]
+    aliases: [reading]
+  write:
+    description: Write state
+    event_patterns: [state:set]
+    requires: [read]
+    resource_limits: {max_calls_per_minute: 5}
+  tempting:
+    description: Gives little and requires much
+    event_patterns: [state:get]
+    requires: [armed]
+  armed:
+    description: Has a weapon
+    claude_tools: [Bash]
+"""
+READER = """\
+capabilities: {look: true, read: true}
+variables: {team: {type: string, default: core, allowed_values: [core, docs]}}
+prompt: "For {{team}}."
+"""
+WRITER = "extends: reader\ncapabilities: {write: true}\n"
+EXPLICIT = "allowed_tools: [state:get, state:list]\n"
+
+
+@pytest.fixture
+def desk() -> Desk:
+    files = texts(CATALOGUE, reader=READER, writer=WRITER, explicit=EXPLICIT)
+    return Desk(built_in_handlers(), files)
+
+
+async def test_a_list_of_capabilities_is_paged(desk: Desk) -> None:
+    first = await desk.ask("operator", "capability:list", {"limit": 4})
+    rest = await desk.ask("operator", "capability:list", {"limit": 4, "after": first["next"]})
+    ids = [item["id"] for item in first["items"] + rest["items"]]
+    assert ids == ["armed", "base", "look", "read", "tempting", "write"]
+    assert (first["total"], rest["total"], rest["next"]) == (6, 6, None)
+
+
+async def test_a_capability_tells_what_it_gives_with_all_it_requires(desk: Desk) -> None:
+    told = await desk.ask("operator", "capability:get", {"id": "write"})
+    assert told["events"] == ["state:get", "state:list", "state:set"]
+    assert told["own_events"] == ["state:set"]
+    assert told["requires"] == ["read"]
+    assert told["limits"] == {"max_calls_per_minute": 5}
+    assert told["held"] is True
+
+
+async def test_an_old_name_of_a_capability_is_answered_with_the_new_one(desk: Desk) -> None:
+    assert (await desk.ask("reader", "capability:get", {"id": "reading"}))["id"] == "read"
+
+
+async def test_a_capability_shows_no_tool_that_the_caller_lacks(desk: Desk) -> None:
+    told = await desk.ask("reader", "capability:get", {"id": "tempting"})
+    assert told["events"] == ["state:get"]
+    assert (told["claude_tools"], told["requires"]) == ([], [])
+    everything = await desk.ask("operator", "capability:get", {"id": "tempting"})
+    assert (everything["claude_tools"], everything["requires"]) == (["Bash"], ["armed"])
+
+
+async def test_all_capabilities_that_give_an_event_are_named(desk: Desk) -> None:
+    told = await desk.ask("operator", "capability:of_event", {"event": "state:get"})
+    assert told["capabilities"] == ["read", "tempting"]
+
+
+async def test_a_hidden_capability_is_as_unknown_as_one_that_does_not_exist(desk: Desk) -> None:
+    hidden = await desk.answer("reader", "capability:get", {"id": "armed"})
+    missing = await desk.answer("reader", "capability:get", {"id": "armet"})
+    assert hidden.error is not None
+    assert missing.error is not None
+    assert hidden.error.code == missing.error.code == "not_found"
+    assert "armed" not in hidden.error.hint
+
+
+async def test_a_profile_is_resolved_with_variables_and_under_an_effect(desk: Desk) -> None:
+    asked: dict[str, Any] = {"profile": "writer", "variables": {"team": "docs"}}
+    told = await desk.ask("operator", "composition:resolve", asked)
+    assert told["prompt"] == "For docs."
+    assert "state:set" in told["allowed_events"]
+    told = await desk.ask("operator", "composition:resolve", asked | {"max_effect": "read"})
+    assert "state:set" not in told["allowed_events"]
+    assert "state:get" in told["allowed_events"]
+    wrong = asked | {"variables": {"team": "sales"}}
+    answer = await desk.answer("operator", "composition:resolve", wrong)
+    assert answer.error is not None
+    assert answer.error.code == "invalid_data"
+
+
+async def test_only_one_who_sees_everything_is_shown_the_text_of_a_profile(desk: Desk) -> None:
+    shown = await desk.ask("operator", "composition:get", {"name": "writer"})
+    assert shown["text"] == f"name: writer\n{WRITER}"
+    assert shown["extends"] == ["reader"]
+    own = await desk.ask("reader", "composition:get", {"name": "reader"})
+    assert "text" not in own
+    hidden = await desk.answer("reader", "composition:get", {"name": "writer"})
+    assert hidden.error is not None
+    assert hidden.error.code == "not_found"
+
+
+async def test_an_edit_is_checked_and_nothing_is_put_in_force(desk: Desk) -> None:
+    broken = {"compositions": {"reader.yaml": "name: reader\ncapabilities: {raed: true}\n"}}
+    told = await desk.ask("operator", "composition:validate", broken)
+    (error,) = told["errors"]
+    assert told["ok"] is False
+    assert (error["file"], error["line"], error["column"]) == ("compositions/reader.yaml", 2, 16)
+    assert (error["code"], error["hint"]) == ("unknown_capability", "did you mean 'read'?")
+    fine = {"compositions": {"new.yaml": "name: new\ncapabilities: {read: true}\n"}}
+    told = await desk.ask("operator", "composition:validate", fine)
+    assert (told["ok"], told["counts"]["profiles"]) == (True, 4)
+    assert desk.authority.catalogue.revision == 1
+    assert "new" not in desk.authority.catalogue.grants
+
+
+async def test_a_plan_tells_what_an_edit_gives_and_takes(desk: Desk) -> None:
+    edit = {
+        "compositions": {"reader.yaml": "name: reader\ncapabilities: {write: true}\n"},
+        "remove": ["explicit.yaml"],
+    }
+    told = await desk.ask("operator", "composition:plan", edit)
+    assert next(iter(told["profiles"])) == "reader", "whoever gets more comes first"
+    assert told["profiles"]["reader"]["granted"] == ("state:set",)
+    assert "state:get" in told["profiles"]["explicit"]["revoked"]
+    assert list(told)[-1] == "summary"
+    assert told["summary"]["granted"] == 1
+
+
+@pytest.mark.parametrize("name", ["../x.yaml", "/etc/x.yaml", "x.txt", "", "a/b.yaml"])
+async def test_an_edit_names_plain_files_only(desk: Desk, name: str) -> None:
+    answer = await desk.answer("operator", "composition:validate", {"compositions": {name: ""}})
+    assert answer.error is not None
+    assert (answer.error.code, answer.error.details) == (
+        "invalid_data",
+        {"path": "$.compositions"},
+    )
+
+
+async def test_a_drafter_hears_of_its_own_files_without_suggestions(desk: Desk) -> None:
+    edit = {"compositions": {"mine.yaml": "name: mine\ncapabilities: {wriet: true}\n"}}
+    told = await desk.ask("reader", "composition:validate", edit)
+    (error,) = told["errors"]
+    assert (error["code"], error["hint"]) == ("unknown_capability", "")
+    answer = await desk.answer("reader", "composition:plan", edit)
+    assert answer.error is not None
+    assert answer.error.code == "invalid_definition"
+    assert "write" not in repr(answer.error).replace("wriet", "")
+
+
+async def test_a_drafter_sees_of_a_plan_what_it_holds_itself(desk: Desk) -> None:
+    edit = {
+        "compositions": {
+            "explicit.yaml": "name: explicit\ncapabilities: {write: true}\n",
+            "new.yaml": "name: new\ncapabilities: {write: true}\n",
+        }
+    }
+    told = await desk.ask("reader", "composition:plan", edit)
+    assert "state:get" in told["profiles"]["new"]["granted"]
+    assert told["profiles"]["explicit"]["granted"] == told["profiles"]["explicit"]["revoked"] == ()
+    assert "state:set" not in repr(told)
+
+
+async def test_an_edit_that_breaks_hidden_definitions_is_refused_without_naming_them(
+    desk: Desk,
+) -> None:
+    answer = await desk.answer("reader", "composition:plan", {"remove": ["reader.yaml"]})
+    assert answer.error is not None
+    assert answer.error.code == "invalid_definition"
+    assert "writer" not in repr(answer.error)
+    told = await desk.ask("reader", "composition:validate", {"remove": ["reader.yaml"]})
+    assert told["ok"] is False
+    assert len(told["errors"]) == 1
+    assert "writer" not in repr(told)
+
+
+async def test_the_starter_is_valid_as_the_daemon_sees_it() -> None:
+    told = await Desk(built_in_handlers(), starter_files()).ask("operator", "composition:validate")
+    assert (told["ok"], told["errors"]) == (True, [])

@@ -1,0 +1,163 @@
+"""Why: every rule with its place, and what would have helped."""
+
+import pytest
+from tests.policy.texts import CAPABILITIES, compiled, event
+
+from remit.errors import NotFoundError
+from remit.policy.explain import Explanation, explain
+
+CATALOGUE = """capabilities:
+  reading:
+    description: x
+    event_patterns: [state:get]
+  writing:
+    description: x
+    event_patterns: ["state:s*"]
+    requires: [reading]
+  both:
+    description: x
+    event_patterns: [state:get, state:set]
+"""
+PARENT = "name: parent\ncapabilities: [writing]\ndisallowed_tools:\n  - state:delete"
+CHILD = "name: p\nextends: parent\nadditional_tools: [agent:spawn, 'state:*']"
+
+
+def why(name: str, *profiles: str, capabilities: str = CATALOGUE) -> Explanation:
+    return explain(compiled(capabilities, *(profiles or (PARENT, CHILD))), "p", name)
+
+
+def test_a_grant_names_capability_path_pattern_and_place() -> None:
+    rules = [
+        rule.to_json() for rule in why("state:set", PARENT, "{name: p, extends: parent}").granted_by
+    ]
+    assert rules == [
+        {
+            "capability": "writing",
+            "path": ["writing"],
+            "pattern": "state:s*",
+            "file": "capabilities.yaml",
+            "line": 7,
+            "column": 22,
+        }
+    ]
+
+
+def test_the_path_shows_the_chain_of_requires() -> None:
+    (rule,) = why("state:get", "{name: p, capabilities: [writing]}").granted_by
+    assert rule.path == ("writing", "reading")
+
+
+def test_the_path_never_leads_through_a_capability_that_waits_for_review() -> None:
+    text = CAPABILITIES.replace("claude_tools: [WebFetch]", "requires: [messaging]")
+    profile = "{name: p, capabilities: [network, spawning]}"
+    (rule,) = why("message:publish", profile, capabilities=text).granted_by
+    assert rule.path == ("spawning", "messaging")
+
+
+def test_a_list_entry_is_a_rule_with_the_place_in_the_profile() -> None:
+    (rule,) = why("agent:spawn").granted_by
+    assert (rule.capability, rule.pattern, str(rule.place)) == (None, "agent:spawn", "p1.yaml:3:20")
+
+
+def test_every_rule_that_grants_is_named() -> None:
+    rules = why(
+        "state:set", "{name: p, capabilities: [writing, both], additional_tools: [state:set]}"
+    )
+    assert [(rule.capability, rule.pattern) for rule in rules.granted_by] == [
+        ("both", "state:set"),
+        ("writing", "state:s*"),
+        (None, "state:set"),
+    ]
+
+
+def test_a_denial_is_named_beside_the_grants_that_it_beats() -> None:
+    answer = why("state:delete")
+    assert (answer.allowed, answer.reason) == (False, "explicit_deny")
+    assert [rule.pattern for rule in answer.granted_by] == ["state:*"]
+    (denial,) = answer.denied_by
+    assert (denial.pattern, str(denial.place)) == ("state:delete", "p0.yaml:4:5")
+
+
+def test_every_denial_is_named() -> None:
+    answer = why(
+        "state:get", '{name: p, disallowed_tools: ["state:*", state:get, "*", agent:spawn]}'
+    )
+    assert [rule.pattern for rule in answer.denied_by] == ["state:*", "state:get", "*"]
+
+
+def test_an_unknown_event_is_told_with_its_neighbours() -> None:
+    answer = why("state:gett")
+    assert answer.reason == "unknown_event"
+    assert ("state:get", "both") in [(miss.event, miss.capability) for miss in answer.near_misses]
+
+
+def test_a_missing_grant_names_the_capabilities_that_would_give_it() -> None:
+    answer = why("state:get", "{name: p}")
+    assert answer.reason == "no_grant"
+    assert [(m.event, m.capability) for m in answer.near_misses][:2] == [
+        ("state:get", "both"),
+        ("state:get", "reading"),
+    ]
+    assert len(answer.near_misses) <= 5
+
+
+def test_a_granted_event_has_no_near_misses() -> None:
+    assert why("state:set").near_misses == ()
+
+
+def test_gibberish_has_no_near_misses() -> None:
+    assert why("zzzz:qqqq").near_misses == ()
+
+
+def test_a_pending_review_is_named() -> None:
+    answer = why("web:fetch", "{name: p, capabilities: [network]}", capabilities=CAPABILITIES)
+    assert (answer.reason, answer.pending) == ("review_pending", ("network",))
+    listed = why("web:fetch", "{name: p, additional_tools: [web:fetch]}", capabilities=CAPABILITIES)
+    assert (listed.reason, listed.pending) == ("review_pending", ("network",))
+    assert listed.granted_by == ()
+
+
+def test_an_event_asked_for_by_its_old_name_is_explained_by_its_present_one() -> None:
+    events = [event("state:get", aliases=("store:read",))]
+    catalogue = compiled(CATALOGUE, "{name: p, capabilities: [reading]}", events=events)
+    answer = explain(catalogue, "p", "store:read")
+    assert (answer.event, answer.reason) == ("state:get", "granted")
+
+
+def test_a_rule_written_with_an_old_name_is_found() -> None:
+    events = [event("state:read", aliases=("state:get",))]
+    catalogue = compiled(CATALOGUE, "{name: p, capabilities: [reading]}", events=events)
+    (rule,) = explain(catalogue, "p", "state:read").granted_by
+    assert rule.pattern == "state:get"
+
+
+def test_a_handler_is_the_rule_where_the_capability_lists_nothing() -> None:
+    text = "capabilities: {a: {description: x}}"
+    catalogue = compiled(
+        text, "{name: p, capabilities: [a]}", events=[event("x:y", capability="a")]
+    )
+    (rule,) = explain(catalogue, "p", "x:y").granted_by
+    assert (rule.capability, rule.pattern) == ("a", "x:y")
+
+
+def test_given_variables_are_explained() -> None:
+    text = "name: p\nvariables: {x: {default: get}}\nadditional_tools: ['state:{{x}}']"
+    catalogue = compiled(CATALOGUE, text)
+    assert explain(catalogue, "p", "state:get").allowed
+    assert not explain(catalogue, "p", "state:get", {"x": "list"}).allowed
+    assert explain(catalogue, "p", "state:list", {"x": "list"}).allowed
+
+
+def test_a_profile_that_is_not_there_is_refused_with_a_suggestion() -> None:
+    with pytest.raises(NotFoundError) as caught:
+        explain(compiled(CATALOGUE, "{name: reviewer}"), "reviewr", "state:get")
+    assert caught.value.hint == "did you mean 'reviewer'?"
+
+
+def test_the_answer_has_the_shape_of_the_contract() -> None:
+    answer = why("state:delete").to_json()
+    assert answer.keys() >= {
+        *("allowed", "reason", "subject", "event", "revision"),
+        *("granted_by", "denied_by", "near_misses"),
+    }
+    assert answer["denied_by"][0].keys() >= {"pattern", "file", "line", "column"}

@@ -2,7 +2,7 @@
 
 import gc
 
-# A command lives for milliseconds: collecting what its imports leave behind would cost it a tenth of
+# A command lives for milliseconds: collecting what its imports leave behind would cost a tenth of
 # them. `remit serve` switches the collector on again.
 gc.disable()
 

@@ -174,7 +174,8 @@ def test_no_answer_names_what_the_caller_may_not_use(
 ) -> None:
     hidden = world.hidden_events(profile) | world.hidden_capabilities(profile)
     asked = [*questions(world)]
-    asked += [one for event in [*world.events, "state:gett"] for one in questions_about(event)]
+    names = [*world.events, "state:gett", "web:web_fetch"]  # the last waits for a review
+    asked += [one for event in names for one in questions_about(event)]
     for event, data in asked:
         text = told(agents[profile], event, data)
         leaked = named_in(text, f"{event} {data}") & hidden

@@ -104,6 +104,7 @@ def test_every_setting_can_stand_in_a_file(here: Path, env: dict[str, str]) -> N
         catalogue = "c.yaml"
         compositions = "p"
         handlers = ["a.b", "c"]
+        handler_paths = ["tools"]
         endpoint = "tcp://127.0.0.1:7420"
         log_format = "json"
         log_level = "debug"

@@ -1,5 +1,6 @@
 """Bringing handlers in: half a module is never served, and a failure is reported at its place."""
 
+import importlib
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
@@ -67,6 +68,17 @@ def test_a_module_that_was_repaired_can_be_loaded_again(tmp_path: Path) -> None:
     assert len(load_handlers(["mended"])) == 1
     write(tmp_path, "mended_part", "")
     assert load_handlers(["mended"]) == ()
+    assert "shop:open" in REGISTRY.handlers()
+
+
+def test_the_parts_of_a_repaired_package_are_loaded_again_too(tmp_path: Path) -> None:
+    write(tmp_path, "kiosk/part", GOOD)
+    write(tmp_path, "kiosk/__init__", "import kiosk.part\n1 / 0\n")
+    assert len(load_handlers(["kiosk"])) == 1
+    assert "shop:open" not in REGISTRY.handlers()
+    write(tmp_path, "kiosk/__init__", "import kiosk.part\n")
+    importlib.invalidate_caches()
+    assert load_handlers(["kiosk"]) == ()
     assert "shop:open" in REGISTRY.handlers()
 
 

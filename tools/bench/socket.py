@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
+import zmq
 
 from report import ROOT, Report, arguments
 
@@ -82,6 +83,17 @@ def plain(name: str, kind: str, address: str) -> Iterator[Peer]:
 
 
 @contextlib.contextmanager
+def echo(folder: Path) -> Iterator[Peer]:
+    """The floor: what a message costs on this transport, whatever is done with it."""
+    server, server_secret = (key.decode() for key in zmq.curve_keypair())
+    public, secret = (key.decode() for key in zmq.curve_keypair())
+    endpoint = f"ipc://{folder}/echo"
+    with plain("echo", "zmq", f"{endpoint},{server_secret}") as peer:
+        peer.address = ",".join([endpoint, server, public, secret])
+        yield peer
+
+
+@contextlib.contextmanager
 def nats(folder: Path) -> Iterator[Peer]:
     """A NATS server from its wheel, and a responder; the CPU time of both counts."""
     server = subprocess.Popen(
@@ -138,7 +150,7 @@ def main() -> None:
     report = Report("permission check over the socket")
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="rb")))
-        floor = stack.enter_context(plain("echo", "zmq", f"ipc://{folder}/echo"))
+        floor = stack.enter_context(echo(folder))
         peers = [stack.enter_context(remit(folder / "h"))]
         if importlib.util.find_spec("nats") and nats_server():
             peers.append(stack.enter_context(nats(folder)))

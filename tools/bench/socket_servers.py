@@ -21,11 +21,15 @@ class Question(msgspec.Struct):
 
 
 def zmq_echo(address: str) -> None:
-    """The floor: a blocking ROUTER, frame by frame, that decodes and encodes the same structs."""
+    """The floor: a blocking ROUTER, frame by frame, with the same codec and the same CURVE."""
     import zmq
 
+    endpoint, _, secret = address.partition(",")
     socket = zmq.Context().socket(zmq.ROUTER)
-    socket.bind(address)
+    if secret:
+        socket.curve_server = True
+        socket.curve_secretkey = secret.encode()
+    socket.bind(endpoint)
     print("ready", flush=True)
     request, question = msgspec.msgpack.Decoder(Request), msgspec.msgpack.Decoder(Question)
     encode = msgspec.msgpack.Encoder().encode

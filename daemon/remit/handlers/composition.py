@@ -1,23 +1,21 @@
 """composition:* — profiles: look them up, resolve them, try edits without effect."""
 
-from collections.abc import Iterable, Mapping, Set
-from pathlib import Path
+from collections.abc import Mapping, Set
 from typing import Annotated, Any
 
 import msgspec
 
-from remit.config.files import Files, edited
-from remit.errors import DeniedError, InvalidDataError, NotFoundError
+from remit.errors import DeniedError, NotFoundError
 from remit.model.composition import Scalar
 from remit.model.event import Effect
 from remit.model.grant import Grant
-from remit.model.place import DefinitionError, Place, Problem
+from remit.model.place import DefinitionError
 from remit.model.suggest import did_you_mean
 from remit.policy.compiler import resolve as resolve_profile
 from remit.policy.plan import plan as make_plan
 from remit.policy.resolve import confine
-from remit.runtime.authority import Revision, compile_files
 from remit.runtime.context import Context
+from remit.runtime.drafts import Draft, compile_draft
 from remit.runtime.paging import PAGE_LIMIT, PAGE_MAX, page
 from remit.runtime.registry import event_handler
 from remit.runtime.report import check_report, grant_report
@@ -110,18 +108,18 @@ def validate(
         remove: composition files to leave out.
     """
     try:
-        compiled = _compile_edit(ctx, compositions, catalogue, remove).catalogue
+        compiled = compile_draft(ctx, Draft(compositions or {}, catalogue, remove or []))
     except DefinitionError as error:
         return check_report(None, error.problems)
     if ctx.sees_everything:
         return check_report(compiled, compiled.warnings)
-    report = check_report(compiled, _of_files(compiled.warnings, compositions, catalogue))
     counts = {
         "capabilities": len(visible_capabilities(ctx)),
         "profiles": len(visible_profiles(ctx)),
         "events": len(ctx.grant.events),
     }
-    return report | {"counts": counts}
+    # Warnings speak of what a profile comes to hold through others, hidden or not.
+    return check_report(compiled, []) | {"counts": counts}
 
 
 @event_handler("composition:plan", capability="catalogue_draft", effect="read")
@@ -138,7 +136,8 @@ def plan(
         catalogue: the edited capabilities.yaml.
         remove: composition files to leave out.
     """
-    after = _compile_edit(ctx, compositions, catalogue, remove).catalogue.grants
+    draft = Draft(compositions or {}, catalogue, remove or [])
+    after: Mapping[str, Grant] = compile_draft(ctx, draft).grants
     before = ctx.catalogue.grants
     if not ctx.sees_everything:
         # Of profiles that are visible or new; what the caller does not hold itself stays hidden.
@@ -184,38 +183,3 @@ def _visible(ctx: Context, name: str) -> str:
     if name not in visible:
         raise NotFoundError(f"there is no profile {name!r}", hint=did_you_mean(name, visible))
     return name
-
-
-def _compile_edit(
-    ctx: Context,
-    compositions: dict[str, str] | None,
-    catalogue: str | None,
-    remove: list[str] | None,
-) -> Revision:
-    current: Files = ctx.services.authority.current.files
-    try:
-        files = edited(current, catalogue, compositions or {}, remove or [])
-    except ValueError as error:
-        raise InvalidDataError(str(error), details={"path": "$.compositions"}) from error
-    number = ctx.catalogue.revision + 1
-    try:
-        return compile_files(files, ctx.catalogue.universe, revision=number)
-    except DefinitionError as error:
-        if ctx.sees_everything:
-            raise
-        message = "the edit does not fit definitions that you may not see"
-        elsewhere = Problem(Place("definitions"), "invalid_definition", message)
-        shown = _of_files(error.problems, compositions, catalogue)
-        raise DefinitionError(shown or [elsewhere]) from None
-
-
-def _of_files(
-    problems: Iterable[Problem], compositions: dict[str, str] | None, catalogue: str | None
-) -> list[Problem]:
-    """The problems of the files that the caller sent, without suggestions: those name others."""
-    sent = {*(compositions or {}), *(["capabilities.yaml"] if catalogue is not None else [])}
-    return [
-        msgspec.structs.replace(problem, hint="")
-        for problem in problems
-        if Path(problem.place.file).name in sent
-    ]

@@ -91,8 +91,9 @@ def compile_capabilities(
         for name, definition in capabilities.items()
     }
     order, circles = dependencies_first(graph)
-    for circle in circles:
-        problems.append(circle_problem(circle, capabilities[circle[0]].place, "requires"))
+    problems.extend(
+        circle_problem(circle, capabilities[circle[0]].place, "requires") for circle in circles
+    )
     _check_patterns(capabilities, universe, problems)
     own_events = _own_events(capabilities, names, universe)
     return Catalogue(
@@ -154,9 +155,11 @@ def _check_patterns(
     capabilities: Mapping[str, Capability], universe: Universe, problems: list[Problem]
 ) -> None:
     for definition in capabilities.values():
-        for placed in definition.event_patterns or ():
-            if not universe.granted_by(placed.pattern):
-                problems.append(dead_pattern(str(placed.pattern), placed.place, universe))
+        problems.extend(
+            dead_pattern(str(placed.pattern), placed.place, universe)
+            for placed in definition.event_patterns or ()
+            if not universe.granted_by(placed.pattern)
+        )
         for ref in definition.claude_tools:
             if ref.name not in KNOWN_MODEL_TOOLS:
                 problems.extend(_doubtful_tool(ref))

@@ -1,7 +1,8 @@
 """From a profile to a grant.
 
-The order is fixed: base, extends, mixins, flags, requires, additional tools, disallowed tools, review
-gate, parent ceiling. Denials come after everything that adds, so nothing re-adds what they took.
+The order is fixed: base, extends, mixins, flags, requires, additional tools, disallowed tools,
+review gate, parent ceiling. Denials come after everything that adds, so nothing re-adds what they
+took.
 """
 
 from collections.abc import Iterable, Mapping
@@ -165,7 +166,7 @@ def _stopped_by_review(
 def _pending_patterns(
     catalogue: Catalogue, held: Iterable[str], gated: Iterable[str], allowed: Iterable[ToolEntry]
 ) -> tuple[EventPattern, ...]:
-    """What approvals would allow: all of a held capability, of another what the allow lists name."""
+    """What approvals would allow: all of a held capability, of others what allow lists name."""
     listed = [catalogue.universe.present(entry.pattern) for entry in allowed if entry.pattern]
     shared = (one.overlap(other) for other in _patterns_of(catalogue, gated) for one in listed)
     return (*_patterns_of(catalogue, held), *(pattern for pattern in shared if pattern))

@@ -105,10 +105,7 @@ def make_universe(specs: Iterable[EventSpec]) -> Universe:
     index = {name: at for at, name in enumerate(names)}
     # An event that exists is never taken over by an old name of another one.
     aliases: dict[str, str] = {
-        alias: name
-        for name in names
-        for alias in by_name[name].aliases
-        if alias not in by_name
+        alias: name for name in names for alias in by_name[name].aliases if alias not in by_name
     }
     named_only = sum(1 << index[name] for name in names if not by_name[name].wildcard)
     return Universe(by_name, names, index, aliases, named_only)

@@ -69,10 +69,11 @@ def _entry_warnings(catalogue: Catalogue, layer: Layer) -> list[Problem]:
         for definition in catalogue.capabilities.values()
         for ref in definition.claude_tools
     }
-    problems = []
-    for entry in layer.allowed:
-        if entry.pattern and not universe.granted_by(entry.pattern):
-            problems.append(dead_pattern(entry.text, entry.place, universe))
+    problems = [
+        dead_pattern(entry.text, entry.place, universe)
+        for entry in layer.allowed
+        if entry.pattern and not universe.granted_by(entry.pattern)
+    ]
     for entry in (*layer.allowed, *layer.disallowed):
         if entry.model_tool and entry.model_tool not in KNOWN_MODEL_TOOLS | own_tools:
             known = KNOWN_MODEL_TOOLS | own_tools

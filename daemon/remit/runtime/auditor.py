@@ -49,7 +49,7 @@ class Auditor:
         sample = self._sample
         return sample > 0 and (sample >= 1 or random.random() < sample)  # noqa: S311 - no secret
 
-    async def record(
+    async def record(  # noqa: PLR0913 - the columns of an entry
         self,
         *,
         principal: str,

@@ -71,7 +71,8 @@ def _endpoint_file(folder: Path) -> str:
 
 def _server_key(folder: Path, key: Key, *, given: bool) -> str:
     beside = folder / "server.pub"
-    if given and beside.exists():
+    # From where the endpoint came: a daemon elsewhere has another key.
+    if given and beside.exists() and (_endpoint_file(folder) or not key.server_key):
         return load_server_key(beside)
     text = key.server_key or ("" if given else os.environ.get("REMIT_SERVER_KEY", ""))
     if not text:

@@ -97,7 +97,7 @@ class LimitExceeded(RemitError):  # noqa: N818
 
 
 class Timeout(RemitError):  # noqa: N818
-    """No answer in time; the request was cancelled."""
+    """No answer in time. The daemon was told to stop, but it may have carried the request out."""
 
     default_code = "timeout"
 

@@ -86,8 +86,7 @@ class Terminal:
             return health["revision"], health["stale"]
 
     def _plain(self, text: str) -> str:
-        plain = _ANSI.sub("", text).replace(f"{ROOT}/", "")
-        return plain.replace(str(self.home), "/home/you")
+        return _ANSI.sub("", text).replace(f"{ROOT}/", "")
 
     def close(self) -> None:
         """Stop the daemon, if the page started one; it must end well."""

@@ -35,12 +35,13 @@ variables: {team: {type: string, default: core, allowed_values: [core, docs]}}
 prompt: "For {{team}}."
 """
 WRITER = "extends: reader\ncapabilities: {write: true}\n"
+CHIEF = "extends: writer\n"
 EXPLICIT = "allowed_tools: [state:get, state:list]\n"
 
 
 @pytest.fixture
 def desk() -> Desk:
-    files = texts(CATALOGUE, reader=READER, writer=WRITER, explicit=EXPLICIT)
+    files = texts(CATALOGUE, reader=READER, writer=WRITER, chief=CHIEF, explicit=EXPLICIT)
     return Desk(built_in_handlers(), files)
 
 
@@ -121,7 +122,7 @@ async def test_an_edit_is_checked_and_nothing_is_put_in_force(desk: Desk) -> Non
     assert (error["code"], error["hint"]) == ("unknown_capability", "did you mean 'read'?")
     fine = {"compositions": {"new.yaml": "name: new\ncapabilities: {read: true}\n"}}
     told = await desk.ask("operator", "composition:validate", fine)
-    assert (told["ok"], told["counts"]["profiles"]) == (True, 4)
+    assert (told["ok"], told["counts"]["profiles"]) == (True, 5)
     assert desk.authority.catalogue.revision == 1
     assert "new" not in desk.authority.catalogue.grants
 
@@ -161,16 +162,65 @@ async def test_a_drafter_hears_of_its_own_files_without_suggestions(desk: Desk) 
 
 
 async def test_a_drafter_sees_of_a_plan_what_it_holds_itself(desk: Desk) -> None:
-    edit = {
-        "compositions": {
-            "explicit.yaml": "name: explicit\ncapabilities: {write: true}\n",
-            "new.yaml": "name: new\ncapabilities: {write: true}\n",
-        }
+    files = {
+        "explicit.yaml": "name: explicit\nadditional_tools: ['state:*']\n",
+        "new.yaml": "name: new\ncapabilities: {read: true}\n",
     }
-    told = await desk.ask("reader", "composition:plan", edit)
+    told = await desk.ask("reader", "composition:plan", {"compositions": files})
     assert "state:get" in told["profiles"]["new"]["granted"]
-    assert told["profiles"]["explicit"]["granted"] == told["profiles"]["explicit"]["revoked"] == ()
+    assert "explicit" not in told["profiles"], "it gets more, but nothing that its author holds"
     assert "state:set" not in repr(told)
+
+
+@pytest.mark.parametrize(
+    ("text", "hidden", "missing"),
+    [
+        ("capabilities: {NAME: true}", "write", "wriet"),
+        ("capabilities: [NAME]", "armed", "harmed"),
+        ("extends: NAME", "writer", "wrighter"),
+        ("mixins: [NAME]", "writer", "wrighter"),
+        ("additional_tools: ['NAME']", "state:set", "state:sat"),
+        ("disallowed_tools: ['NAME']", "state:set", "state:sat"),
+        ("disallowed_tools: ['NAME*']", "permission:e", "permission:x"),
+        ("variables: {v: {default: 'NAME'}}\ndisallowed_tools: ['{{v}}']", "key:add", "key:ad"),
+        ("components: [{name: prompt, source: NAME}]", "writer.yaml", "wrighter.yaml"),
+    ],
+)
+async def test_a_draft_cannot_be_used_to_find_out_which_names_exist(
+    desk: Desk, text: str, hidden: str, missing: str
+) -> None:
+    for event in ("composition:validate", "composition:plan"):
+        told = []
+        for name in (hidden, missing):
+            draft = {"mine.yaml": f"name: mine\n{text.replace('NAME', name)}\n"}
+            answer = await desk.answer("reader", event, {"compositions": draft})
+            told.append(repr((answer.data, answer.error)).replace(name, "NAME"))
+        assert told[0] == told[1]
+
+
+async def test_a_drafter_may_not_edit_the_catalogue_nor_remove_what_it_does_not_see(
+    desk: Desk,
+) -> None:
+    answer = await desk.answer("reader", "composition:validate", {"catalogue": "version: 1\n"})
+    assert answer.error is not None
+    assert answer.error.code == "denied"
+    gone = await desk.ask("reader", "composition:plan", {"remove": ["writer.yaml"]})
+    none = await desk.ask("reader", "composition:plan", {"remove": ["wrighter.yaml"]})
+    assert gone == none
+
+
+async def test_a_drafter_is_told_why_its_variables_cannot_be_tried(desk: Desk) -> None:
+    text = "name: mine\nvariables: {v: {default: get}}\nadditional_tools: ['state:{{v}}']\n"
+    told = await desk.ask("reader", "composition:validate", {"compositions": {"mine.yaml": text}})
+    (error,) = told["errors"]
+    assert "with variables" in error["message"]
+
+
+async def test_a_draft_that_cannot_be_read_is_told_with_its_place(desk: Desk) -> None:
+    draft = {"mine.yaml": "name: mine\nadditional_tools: [State]\ndisallowed_tools: ['a b']\n"}
+    told = await desk.ask("reader", "composition:validate", {"compositions": draft})
+    (error,) = told["errors"]
+    assert (error["file"], error["line"], error["code"]) == ("mine.yaml", 3, "invalid_pattern")
 
 
 async def test_an_edit_that_breaks_hidden_definitions_is_refused_without_naming_them(

@@ -34,6 +34,8 @@ _INSERT = """
 INSERT INTO audit VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 
+_decisions = count(1)  # the daemon counts them too
+
 Write = Callable[[int, int], Awaitable[object]]
 Run = Callable[[str], Awaitable[float]]
 
@@ -46,7 +48,7 @@ def entry(writer: int, number: int) -> AuditEntry:
         event="state:set",
         outcome="denied",
         reason="not_granted",
-        decision=f"4fa1c2d3-{writer:x}{number:06x}",
+        decision=f"4fa1c2d3-{next(_decisions):x}",
         revision=3,
         details=b'{"key":"team/a/plan","text":"something that was refused"}',
     )

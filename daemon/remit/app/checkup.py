@@ -15,7 +15,7 @@ from remit.errors import RemitError
 from remit.model.place import DefinitionError
 
 OLDEST_PYTHON = (3, 11)
-_NEEDED = ("anyio", "click", "msgspec", "ruamel.yaml", "structlog", "yaml", "zmq")
+_NEEDED = ("anyio", "click", "msgspec", "structlog", "yaml", "zmq")
 
 
 class Check(msgspec.Struct, frozen=True):

@@ -19,6 +19,7 @@ from remit.app.secrets import first_keys
 from remit.app.workbench import definition_files
 from remit.config.home import Home, ipc_endpoint, prepare_home
 from remit.config.lock import hold_lock
+from remit.config.served import remember_served
 from remit.config.settings import Settings
 from remit.faces.zmq import Limits, serve
 from remit.model.place import DefinitionError
@@ -111,11 +112,13 @@ async def run_daemon(settings: Settings) -> AsyncGenerator[Daemon]:
                 ),
             ) as face:
                 keyring.on_revoke = lambda name: _evict(face.evict, name)
+                remember_served(home, settings)
                 home.endpoint.write_text(face.endpoint + "\n", encoding="utf-8")
                 try:
                     yield Daemon(services, dispatcher, {"zmq": face.endpoint})
                 finally:
                     home.endpoint.unlink(missing_ok=True)
+                    home.served.unlink(missing_ok=True)
 
 
 def _evict(evict: Callable[[str], int], name: str) -> None:

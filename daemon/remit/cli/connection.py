@@ -27,11 +27,14 @@ def connected(settings: Settings, key: str | None = None) -> Iterator["Client"]:
     import remit_client.sync  # noqa: PLC0415 - zmq costs 26 ms
     from remit_client.errors import RemitError as ClientError  # noqa: PLC0415
 
+    key = key or os.environ.get("REMIT_KEY") or None
+    # A key knows where its daemon is; only a home that somebody named knows better.
+    named = key is None or settings.origins["home"].kind != "default"
     try:
         with remit_client.sync.connect(
-            home=str(settings.home),
+            home=str(settings.home) if named else None,
             endpoint=settings.endpoint or None,
-            key=key or os.environ.get("REMIT_KEY") or None,
+            key=key,
         ) as remit:
             yield remit
     except ClientError as error:

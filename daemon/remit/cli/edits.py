@@ -109,7 +109,7 @@ def lint(ask: Asked) -> None:
 @asked_about_definitions
 def migrate(ask: Asked, file: Path, *, write: bool) -> None:
     """Turn the explicit list of a composition FILE into capabilities that resolve to the same."""
-    from remit.config.rewrite import rewrite_composition  # noqa: PLC0415 - ruamel, only here
+    from remit.config.rewrite import rewrite_composition  # noqa: PLC0415 - only this needs them
     from remit.policy.migrate import migrate as migrate_profile  # noqa: PLC0415
 
     folder = ask.compositions or str(file.parent)

@@ -1,5 +1,6 @@
 """Keys of clients: key new, key list, key revoke."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -8,7 +9,7 @@ from remit.cli.connection import connected
 from remit.cli.options import Asked, asked
 from remit.cli.outcome import next_step, print_json, say
 from remit.config.home import Home
-from remit.errors import ConflictError
+from remit.errors import ConflictError, HomeError
 
 
 @click.group()
@@ -32,17 +33,30 @@ def new(ask: Asked, name: str, *, profile: str, out: Path | None) -> None:
         raise ConflictError(f"{path} exists already", hint="choose another name or --out")
     with connected(settings) as remit:
         pair = new_key(name, **_address(home))
-        answer = remit.call(
-            "key:add", {"name": name, "public_key": pair.public_key, "profile": profile}
-        )
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    save_key(path, pair)
+        # Written first: a key that is registered but not kept would be nobody's.
+        _save(lambda: save_key(path, pair), path)
+        try:
+            answer = remit.call(
+                "key:add", {"name": name, "public_key": pair.public_key, "profile": profile}
+            )
+        except BaseException:
+            path.unlink()
+            raise
     if ask.as_json:
         print_json(answer | {"file": str(path)})
         return
     say(f"{name} may connect as {profile} with the key in {path}")
     say(f"  REMIT_KEY={path} makes any client use it")
     next_step(f"can {name} state:get")
+
+
+def _save(save: Callable[[], None], path: Path) -> None:
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        save()
+    except OSError as error:
+        message = f"{path} cannot be written: {error.strerror or error}"
+        raise HomeError(message, hint="name another file with --out") from error
 
 
 def _address(home: Home) -> dict[str, str]:
@@ -73,8 +87,11 @@ def list_(ask: Asked) -> None:
 @asked
 def revoke(ask: Asked, name: str) -> None:
     """Take the key of NAME away; its connections are cut at once."""
-    with connected(ask.settings()) as remit:
+    settings = ask.settings()
+    with connected(settings) as remit:
         answer = remit.call("key:revoke", {"name": name})
+    # Useless now, and in the way of a new key of that name.
+    (Home(settings.home).keys / f"{Path(name).name}.key").unlink(missing_ok=True)
     if ask.as_json:
         print_json(answer)
         return

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 import msgspec
 
+from remit.config.served import as_served
 from remit.config.settings import Settings, load_settings
 from remit.model.composition import Variable
 
@@ -35,7 +36,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
         flags["home"] = self.home or root.get("home")
         flags.setdefault("catalogue", self.catalogue)
         flags.setdefault("compositions", self.compositions)
-        return load_settings(flags, os.environ, str(Path.cwd()))
+        return as_served(load_settings(flags, os.environ, str(Path.cwd())))
 
 
 _SHARED = (

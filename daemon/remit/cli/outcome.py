@@ -20,7 +20,18 @@ BAD_INPUT = 2
 UNREACHABLE = 3
 
 _CLIENT_SIDE = frozenset({"unreachable", "unauthorised", "bad_key", "connection_lost"})
-_NO = frozenset({"denied", "conflict", "exceeds_parent", "limit_exceeded", "timeout", "cancelled"})
+_NO = frozenset(
+    {
+        "internal",
+        "store_unavailable",
+        "denied",
+        "conflict",
+        "exceeds_parent",
+        "limit_exceeded",
+        "timeout",
+        "cancelled",
+    }
+)
 
 
 def print_json(value: Any) -> None:

@@ -13,6 +13,7 @@ from remit.model.suggest import did_you_mean
 
 @click.command()
 @click.argument("kind", type=click.Choice(["capability", "composition"]))
+@click.option("--json", is_flag=True, expose_value=False, help="A schema is always JSON.")
 def schema(kind: str) -> None:
     """Print the JSON Schema of a kind of file, for editors that complete and check."""
     from remit.config.schema import SCHEMAS  # noqa: PLC0415 - only this command needs it

@@ -11,6 +11,7 @@ from remit.cli.options import Asked, asked_about_definitions, variables_of
 from remit.cli.outcome import BAD_INPUT, NO, next_step, print_json, say, say_problems
 from remit.model.event import EFFECTS, Effect
 from remit.model.place import DefinitionError
+from remit.model.suggest import did_you_mean
 from remit.policy.compiler import resolve as resolve_profile
 from remit.policy.explain import explain
 from remit.policy.questions import gives as what_it_gives
@@ -167,6 +168,9 @@ def who_can(ask: Asked, event: str) -> None:
         return
     say(f"profiles: {', '.join(report['profiles']) or 'none'}")
     say(f"agents: {', '.join(agents) or 'none'}")
+    if bench.catalogue.universe.canonical(event) not in bench.catalogue.universe.index:
+        hint = did_you_mean(event, bench.catalogue.universe.names)
+        click.echo(f"warning: there is no event {event!r}. {hint}".strip(), err=True)
     next_step(f"why {(report['profiles'] or ['observer'])[0]} {event}")
 
 
@@ -190,4 +194,4 @@ def gives(ask: Asked, capability: str) -> None:
             say(f"  {title}: {', '.join(report[key])}")
     if report["limits"]:
         say("  limits: " + ", ".join(f"{k} {v}" for k, v in report["limits"].items()))
-    next_step(f"who-can {(report['events'] or ['system:health'])[0]}")
+    next_step(f"who-can {report['events'][0]}" if report["events"] else "lint")

@@ -62,6 +62,11 @@ class Home(msgspec.Struct, frozen=True):
         return self.path / "endpoint"
 
     @property
+    def served(self) -> Path:
+        """The file in which a running daemon says which definitions it serves."""
+        return self.path / "served.json"
+
+    @property
     def keys(self) -> Path:
         """The directory of key pairs made for clients on this machine."""
         return self.path / "keys"

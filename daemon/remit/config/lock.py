@@ -105,6 +105,7 @@ def _remove_leftovers(home: Home) -> None:
             )
         home.socket.unlink()
     home.endpoint.unlink(missing_ok=True)
+    home.served.unlink(missing_ok=True)
 
 
 def _unusable(home: Home, error: OSError) -> HomeError:

@@ -2,11 +2,9 @@
 
 from pathlib import Path
 
-import remit
-
 
 def starter_dir() -> Path:
     """The starter catalogue's folder: inside the installed package, else the checkout's root."""
-    package = Path(remit.__file__).parent
+    package = Path(__file__).parent.parent
     packaged = package / "starter"
     return packaged if packaged.is_dir() else package.parent.parent

@@ -162,7 +162,7 @@ def migrate(ctx: Context, name: str) -> dict[str, Any]:
     Args:
         name: the profile.
     """
-    from remit.config.rewrite import rewrite_composition  # noqa: PLC0415 - ruamel, only here
+    from remit.config.rewrite import rewrite_composition  # noqa: PLC0415 - only this needs them
     from remit.policy.migrate import migrate as migrate_profile  # noqa: PLC0415
 
     composition = ctx.catalogue.compositions[_visible(ctx, name)]

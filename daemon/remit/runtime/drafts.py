@@ -12,7 +12,7 @@ import msgspec
 
 from remit.config.definitions import parse_definitions
 from remit.config.files import Files, edited
-from remit.errors import DeniedError, InvalidDataError
+from remit.errors import DeniedError, InvalidDataError, InvalidPatternError
 from remit.model.composition import Composition, Text
 from remit.model.place import DefinitionError, Place, Problem
 from remit.model.tool import ToolEntry
@@ -110,7 +110,11 @@ def _unseen_events(ctx: Context, entries: tuple[Text, ...]) -> Iterator[Problem]
             message = "a tool list with variables can be tried by those who see everything"
             yield Problem(entry.place, "invalid_definition", message)
             continue
-        pattern = ToolEntry.parse(entry.text, entry.place).pattern
+        try:
+            pattern = ToolEntry.parse(entry.text, entry.place).pattern
+        except InvalidPatternError as error:
+            yield Problem(entry.place, error.code, error.message, error.hint)
+            continue
         if pattern and not any(map(present(pattern).covers, ctx.grant.events)):
             message = f"no event that you may use matches {entry.text!r}"
             yield Problem(entry.place, "dead_pattern", message)

@@ -30,6 +30,7 @@ from remit.store.records import (
 
 Connection = sqlite3.Connection
 
+WINDOW_ROWS = 20_000
 CHUNK_ROWS = 1000
 CHUNK_BYTES = 4 * 1024 * 1024
 _COLUMNS = """
@@ -37,6 +38,7 @@ seq, at, principal, event, outcome, reason, decision, revision, origin, details,
 """
 _INSERT = f"INSERT INTO audit ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - the columns are ours
 _SELECT = f"SELECT {_COLUMNS} FROM audit"  # noqa: S608 - the columns are ours
+_WINDOW = f"{_SELECT} WHERE seq <= :top AND seq > :floor AND"
 _CHUNK = f"{_SELECT} WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?"
 _ANCHOR = "SELECT seq, hash FROM audit_anchor"
 _LAST = "SELECT seq, hash FROM audit ORDER BY seq DESC LIMIT 1"
@@ -59,7 +61,9 @@ class SqliteAudit(Database):
     async def audit_append(self, entry: AuditEntry) -> AuditRow:
         """Write an entry behind all others."""
         fields = check_entry(entry)
-        return await self.write(lambda connection: self._append(connection, entry, fields))
+        return await self.write(
+            lambda connection: self._append(connection, entry, fields), is_single=True
+        )
 
     async def audit_query(
         self, *, limit: int = PAGE_LIMIT, before: int | None = None, **where: Unpack[AuditWhere]
@@ -67,17 +71,15 @@ class SqliteAudit(Database):
         """Rows that are like `where`, newest first, from in front of row `before`."""
         check_limit(limit)
         check_before(before)
-        conditions, parameters = to_sql(check_where(where))
-        parameters |= {"before": before, "limit": limit + 1}
-        position = "" if before is None else " AND seq < :before"
-        query = f"{_SELECT} WHERE {conditions}{position} ORDER BY seq DESC LIMIT :limit"
-
-        def read(connection: Connection) -> AuditPage:
-            found = map(_to_row, connection.execute(query, parameters))
-            items, more = cut(found, limit, PAGE_BYTES, entry_size)
-            return AuditPage(tuple(items), items[-1].seq if more else None)
-
-        return await self.read(read)
+        query = _Query(limit, check_where(where))
+        (first, _), newest = await self.read(_span)
+        top = newest if before is None else min(newest, before - 1)
+        # Most conditions have no index. In windows, so that nobody waits long behind a rare one.
+        window = WINDOW_ROWS if query.is_scan else max(top, 1)
+        while top > first and not query.is_full:
+            await self.read(partial(query.take, top=top, floor=top - window))
+            top -= window
+        return query.page()
 
     async def audit_verify(self, *, expected_head: str | None = None) -> AuditVerdict:
         """Prove the chain from its anchor to its end, or name the first broken row."""
@@ -126,6 +128,40 @@ class SqliteAudit(Database):
             found = connection.execute(_LAST).fetchone() or _anchor(connection)
             self._newest = (self._commit.undone, *found)
         return self._newest[1:]
+
+
+class _Query:
+    """A page that is filled window by window, newest first."""
+
+    def __init__(self, limit: int, given: dict[str, Any]) -> None:
+        conditions, self._parameters = to_sql(given)
+        self._sql = f"{_WINDOW} {conditions} ORDER BY seq DESC LIMIT :limit"
+        self._limit = limit
+        self._left = PAGE_BYTES
+        self._items: list[AuditRow] = []
+        self.is_scan = not given.get("decision")
+        self.is_full = False
+
+    def take(self, connection: Connection, *, top: int, floor: int) -> None:
+        """Add what there is between `floor` and `top`."""
+        where = self._parameters | {"top": top, "floor": floor, "limit": self._limit + 1}
+        for row in map(_to_row, connection.execute(self._sql, where)):
+            self._left -= entry_size(row)
+            if self._items and (len(self._items) == self._limit or self._left < 0):
+                self.is_full = True
+                return
+            self._items.append(row)
+
+    def page(self) -> AuditPage:
+        """What was found; there is a next page when this one ran over."""
+        return AuditPage(tuple(self._items), self._items[-1].seq if self.is_full else None)
+
+
+def _span(connection: Connection) -> tuple[tuple[int, str], int]:
+    """The anchor, and the number of the newest row in the file."""
+    anchor = _anchor(connection)
+    (newest, _) = connection.execute(_LAST).fetchone() or anchor
+    return anchor, newest
 
 
 def _anchor(connection: Connection) -> tuple[int, str]:

@@ -34,11 +34,14 @@ Function = Callable[[sqlite3.Connection], T]
 class Job:
     """A function on its way through the thread; `result` counts only while `error` is None."""
 
-    __slots__ = ("done", "error", "function", "result")
+    __slots__ = ("done", "error", "function", "is_single", "result")
 
-    def __init__(self, function: Function[Any], done: "asyncio.Future[None]") -> None:
+    def __init__(
+        self, function: Function[Any], done: "asyncio.Future[None]", *, is_single: bool
+    ) -> None:
         self.function = function
         self.done = done
+        self.is_single = is_single
         self.result: Any = None
         self.error: BaseException | None = None
 
@@ -59,7 +62,10 @@ class Worker:
     def __init__(self, name: str, connection: sqlite3.Connection, run_batch: RunBatch) -> None:
         self._connection = connection
         self._run_batch = run_batch
-        self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        # All that one turn of the loop hands over goes to the thread at once: a thread that is
+        # woken for the first of them would commit it alone, and fight the rest for the interpreter.
+        self._gathered: list[Job] = []
+        self._jobs: queue.SimpleQueue[list[Job] | None] = queue.SimpleQueue()
         self._waiting = 0
         self._closed = False
         self._loop = asyncio.get_running_loop()
@@ -67,10 +73,11 @@ class Worker:
         self._thread = threading.Thread(target=self._work, name=name, daemon=True)
         self._thread.start()
 
-    async def run(self, function: Function[T]) -> T:
+    async def run(self, function: Function[T], *, is_single: bool = False) -> T:
         """Run `function` in the thread and give back what it returned or raised.
 
         A caller that is cancelled while it waits does not stop the function: it may still run.
+        `is_single` promises that it ends with the one statement by which it changes anything.
 
         Raises:
             StoreError: too many wait already, or the worker is closed.
@@ -83,9 +90,11 @@ class Worker:
                 hint=f"try again in {_RETRY_AFTER} s",
                 details={"retry_after": _RETRY_AFTER},
             )
-        job = Job(function, self._loop.create_future())
+        job = Job(function, self._loop.create_future(), is_single=is_single)
         self._waiting += 1
-        self._jobs.put(job)
+        if not self._gathered:
+            self._loop.call_soon(self._hand_over)
+        self._gathered.append(job)
         await job.done
         if job.error is not None:
             raise job.error
@@ -95,34 +104,42 @@ class Worker:
     async def close(self) -> None:
         """Finish what was accepted, then close the connection. Closing twice is fine."""
         self._closed = True
+        self._hand_over()
         self._jobs.put(None)
         with anyio.CancelScope(shield=True):
             await to_thread.run_sync(self._thread.join)
 
+    def _hand_over(self) -> None:
+        if self._gathered:
+            self._jobs.put(self._gathered)
+            self._gathered = []
+
     def _work(self) -> None:
-        while batch := self._next_batch():
+        jobs = self._next_jobs()
+        while jobs:
+            batch, jobs = jobs[:MAX_BATCH], jobs[MAX_BATCH:]
             try:
                 self._run_batch(self._connection, batch)
             except BaseException as error:
                 _fail(batch, error)
             if not self._answer(batch):
                 break
+            jobs = jobs or self._next_jobs()
         self._connection.close()
 
-    def _next_batch(self) -> list[Job]:
-        batch: list[Job] = []
-        job = self._jobs.get()
-        while job is not None:
-            batch.append(job)
-            if len(batch) == MAX_BATCH:
-                return batch
+    def _next_jobs(self) -> list[Job]:
+        """All that wait; nothing when the end is reached."""
+        jobs: list[Job] = []
+        gathered = self._jobs.get()
+        while gathered is not None:
+            jobs += gathered
             try:
-                job = self._jobs.get_nowait()
+                gathered = self._jobs.get_nowait()
             except queue.Empty:
-                return batch
-        if batch:
+                return jobs
+        if jobs:
             self._jobs.put(None)  # the end was reached: the next round shall see it too
-        return batch
+        return jobs
 
     def _answer(self, batch: Sequence[Job]) -> bool:
         """Tell the loop; False when it is gone, and everybody who waited with it."""

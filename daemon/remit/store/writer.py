@@ -1,8 +1,9 @@
 """Group commit: all writes that wait become one transaction, and one wait for the disk.
 
-Each write runs in a savepoint of its own, so one that fails is undone alone. Nobody is answered
-before the commit, so an acknowledged write is on the disk. When the transaction itself fails (disk
-full, file locked), everybody in it is told so and nothing of it is kept.
+Each write runs in a savepoint of its own, so one that fails is undone alone; a single statement
+needs none, because SQLite undoes it by itself. Nobody is answered before the commit, so an
+acknowledged write is on the disk. When the transaction itself fails (disk full, file locked),
+everybody in it is told so and nothing of it is kept.
 """
 
 import sqlite3
@@ -44,11 +45,13 @@ class GroupCommit:
             self.commits += 1
 
     def _run_alone(self, connection: sqlite3.Connection, job: Job) -> None:
-        connection.execute("SAVEPOINT job")
+        if not job.is_single:
+            connection.execute("SAVEPOINT job")
         job.run(connection)
         if job.error is not None:
             self._undo(connection, job)
-        connection.execute("RELEASE job")
+        if not job.is_single:
+            connection.execute("RELEASE job")
 
     def _undo(self, connection: sqlite3.Connection, job: Job) -> None:
         if isinstance(job.error, sqlite3.Error):
@@ -57,8 +60,9 @@ class GroupCommit:
                 error, job.error = job.error, None
                 raise error
             job.error = store_error(self._path, job.error)
-        connection.execute("ROLLBACK TO job")
         self.undone += 1
+        if not job.is_single:
+            connection.execute("ROLLBACK TO job")
 
 
 class SnapshotRead:

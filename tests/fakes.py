@@ -4,17 +4,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from remit.app.handlers import BUILT_IN
+from remit.app.parts import make_services
 from remit.config.files import Files, read_files
 from remit.config.starter import starter_dir
+from remit.model.agent import Agent, AgentSpec
 from remit.model.principal import OPERATOR, Principal
 from remit.runtime.authority import Authority
-from remit.runtime.counters import Counters
 from remit.runtime.dispatcher import Dispatcher
 from remit.runtime.handler import Handler
 from remit.runtime.keyring import KeyRing
 from remit.runtime.loading import load_handlers
 from remit.runtime.registry import REGISTRY
-from remit.runtime.services import Services
 from remit.store.memory import MemoryStore
 from remit_client.wire import Answer
 
@@ -47,23 +47,29 @@ class Desk:
 
     def __init__(self, handlers: Mapping[str, Handler], files: Files) -> None:
         self.files = files
-        self.keyring = KeyRing("operator-key")
-        self.counters = Counters()
         self.authority = Authority([each.spec for each in handlers.values()], lambda: self.files)
-        self.services = Services(
-            authority=self.authority,
-            handlers=handlers,
-            store=MemoryStore(clock=lambda: 0.0),
-            keyring=self.keyring,
-            counters=self.counters,
+        self.keyring = KeyRing("operator-key", self.authority.fleet)
+        self.services = make_services(
+            self.authority,
+            handlers,
+            MemoryStore(clock=lambda: 0.0),
+            self.keyring,
             clock=lambda: 0.0,
+            wall_clock=lambda: 0.0,
         )
+        self.counters = self.services.counters
         self.dispatcher = Dispatcher(self.services, handlers, timeout=5)
 
     async def answer(self, who: str, event: str, data: Any = None) -> Answer:
         """The whole answer that the operator, or the agent of a profile, is given."""
-        principal = OPERATOR if who == "operator" else Principal("ann", "agent", who)
-        return await self.dispatcher.dispatch(principal, event, data)
+        return await self.dispatcher.dispatch(self.principal(who), event, data)
+
+    def principal(self, who: str) -> Principal:
+        """The operator, or the agent `ann`, who now holds that profile."""
+        if who == "operator":
+            return OPERATOR
+        self.authority.fleet.replace(Agent(id="ann", spec=AgentSpec(profile=who)))
+        return Principal("ann", "agent", who)
 
     async def ask(self, who: str, event: str, data: Any = None) -> Any:
         """The data of an answer that must be a good one."""

@@ -111,6 +111,7 @@ def test_every_setting_can_stand_in_a_file(here: Path, env: dict[str, str]) -> N
         request_timeout = 1
         drain_timeout = 0.5
         max_in_flight = 8
+        audit_sample = 0.5
         state_value_limit = 1024
     """)
     settings = load(here, env)
@@ -118,7 +119,7 @@ def test_every_setting_can_stand_in_a_file(here: Path, env: dict[str, str]) -> N
     assert (settings.request_timeout, settings.drain_timeout) == (1.0, 0.5)
     assert settings.home == Path.home() / "state"
     assert [str(origin) for origin in settings.origins.values()] == [
-        f"{here}:{line}" for line in range(2, 14)
+        f"{here}:{line}" for line in range(2, 15)
     ]
 
 

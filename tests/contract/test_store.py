@@ -1,43 +1,19 @@
-"""What every store promises, run on every store."""
+"""What every store promises of state and keys, run on every store."""
 
-import tempfile
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import anyio
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from tests.contract.stores import NOW, public_key
 
 from remit.errors import (
     ConflictError,
     InvalidDataError,
     NotFoundError,
-    RemitError,
     TooLargeError,
 )
-from remit.store.memory import MemoryStore
 from remit.store.protocol import Store
-from remit.store.sqlite import SqliteStore
-
-NOW = 1_700_000_000.0
-
-
-@pytest.fixture(params=["memory", "sqlite"])
-async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[Store]:
-    fresh: Store = (
-        MemoryStore(clock=lambda: NOW)
-        if request.param == "memory"
-        else SqliteStore(str(tmp_path / "remit.db"), clock=lambda: NOW)
-    )
-    async with fresh as opened:
-        yield opened
-
-
-def public_key(number: int) -> str:
-    return f"{number:040d}"
 
 
 async def test_what_was_set_is_read_back_with_who_and_when(store: Store) -> None:
@@ -298,65 +274,3 @@ async def test_many_writers_of_one_key_lose_no_change(store: Store) -> None:
     entry = await store.state_get("n")
     assert entry is not None
     assert (entry.value, entry.version) == (16, 16)
-
-
-KEYS = st.text(alphabet="ab/\U0010ffff", min_size=0, max_size=3)
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
-    lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3)
-    ),
-    max_leaves=5,
-)
-VERSIONS = st.none() | st.integers(min_value=0, max_value=3)
-NAMES = st.sampled_from(["a", "b", "operator", ""])
-PUBLIC_KEYS = st.integers(min_value=0, max_value=4).map(public_key)
-Operation = tuple[str, dict[str, Any]]
-
-
-def operation(name: str, /, **arguments: st.SearchStrategy[Any]) -> st.SearchStrategy[Operation]:
-    return st.tuples(st.just(name), st.fixed_dictionaries(arguments))
-
-
-OPERATIONS = st.one_of(
-    operation("state_set", key=KEYS, value=JSON, by=st.just("x"), expect_version=VERSIONS),
-    operation("state_get", key=KEYS),
-    operation("state_delete", key=KEYS, expect_version=VERSIONS),
-    operation(
-        "state_list",
-        prefix=KEYS,
-        limit=st.integers(0, 3),
-        after=KEYS,
-        max_bytes=st.integers(0, 20),
-    ),
-    operation("key_add", name=NAMES, public_key=PUBLIC_KEYS, profile=st.just("p")),
-    operation("key_revoke", name=NAMES),
-    operation("key_get", name=NAMES),
-    operation("key_list", include_revoked=st.booleans()),
-)
-
-
-async def outcome(store: Store, name: str, arguments: dict[str, Any]) -> object:
-    """What the operation answered, or the error a caller would see."""
-    try:
-        return await getattr(store, name)(**arguments)
-    except RemitError as error:
-        return (error.code, error.message, error.hint, error.details)
-
-
-@asynccontextmanager
-async def both_stores() -> AsyncGenerator[tuple[Store, Store]]:
-    with tempfile.TemporaryDirectory() as folder:
-        sqlite = SqliteStore(f"{folder}/remit.db", clock=lambda: NOW)
-        async with MemoryStore(clock=lambda: NOW) as memory, sqlite:
-            yield memory, sqlite
-
-
-@given(operations=st.lists(OPERATIONS, max_size=25))
-async def test_no_sequence_of_operations_tells_the_stores_apart(
-    operations: list[Operation],
-) -> None:
-    async with both_stores() as (memory, sqlite):
-        for name, arguments in operations:
-            expected = await outcome(memory, name, arguments)
-            assert await outcome(sqlite, name, arguments) == expected

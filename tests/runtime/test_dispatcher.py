@@ -9,7 +9,6 @@ import pytest
 from tests.fakes import Desk, built_in_handlers, texts
 
 from remit.errors import RemitError
-from remit.model.principal import Principal
 from remit.runtime.call import Call, Format
 from remit.runtime.context import MAX_DEPTH, Context
 from remit.runtime.registry import Registry
@@ -95,7 +94,7 @@ async def test_the_data_of_a_denied_request_are_never_decoded(
 ) -> None:
     async def submit(profile: str) -> Answer:
         request = Request(1, "inner:trap", data)
-        outcome = desk.dispatcher.submit(Call(Principal("ann", "agent", profile), request, form))
+        outcome = desk.dispatcher.submit(Call(desk.principal(profile), request, form))
         return outcome if isinstance(outcome, Answer) else await outcome.run()
 
     refused = await submit("half")
@@ -108,9 +107,9 @@ async def test_the_data_of_a_denied_request_are_never_decoded(
 async def test_not_even_data_that_cannot_be_read_change_a_denial(desk: Desk) -> None:
     request = Request(1, "inner:trap", msgspec.Raw(b"\xc1 not msgpack"))
     for profile, code in (("half", "denied"), ("both", "invalid_data")):
-        call = Call(Principal("ann", "agent", profile), request, "msgpack")
-        answer = desk.dispatcher.submit(call)
-        assert isinstance(answer, Answer)
+        call = Call(desk.principal(profile), request, "msgpack")
+        outcome = desk.dispatcher.submit(call)
+        answer = outcome if isinstance(outcome, Answer) else await outcome.run()
         assert answer.error is not None
         assert answer.error.code == code
 
@@ -187,7 +186,7 @@ async def test_a_report_from_a_worker_thread_is_sent_by_the_loop(desk: Desk) -> 
     # A socket belongs to one thread: whoever reports from another must go through the loop.
     seen: list[tuple[Progress, threading.Thread]] = []
     call = Call(
-        Principal("ann", "agent", "both"),
+        desk.principal("both"),
         Request(7, "outer:report", None),  # type: ignore[arg-type]
         progress=lambda progress: seen.append((progress, threading.current_thread())),
     )
@@ -208,7 +207,7 @@ async def test_every_request_is_counted_once(desk: Desk) -> None:
 
 async def test_asking_in_process_raises_what_the_event_answered(desk: Desk) -> None:
     with pytest.raises(RemitError) as caught:
-        await desk.dispatcher.ask(Principal("ann", "agent", "half"), "inner:who")
+        await desk.dispatcher.ask(desk.principal("half"), "inner:who")
     assert caught.value.code == "denied"
 
 

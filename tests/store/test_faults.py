@@ -4,7 +4,7 @@ import os
 import sqlite3
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import closing
 from pathlib import Path
 
@@ -12,6 +12,7 @@ import anyio
 import pytest
 
 from remit.errors import StoreError
+from remit.store.records import AuditRow
 from remit.store.sqlite import SqliteStore
 
 CHILD = """
@@ -33,18 +34,41 @@ anyio.run(main)
 """
 
 
-@pytest.fixture
-async def store(tmp_path: Path) -> AsyncGenerator[SqliteStore]:
-    async with SqliteStore(str(tmp_path / "remit.db")) as opened:
-        yield opened
+FLEET_CHILD = """
+import sys, anyio
+from remit.store.records import AgentRecord, AuditEntry
+from remit.store.sqlite import SqliteStore
+
+async def main():
+    async with SqliteStore(sys.argv[1]) as store, anyio.create_task_group() as group:
+        async def log(writer):
+            number = 0
+            while True:
+                entry = AuditEntry(1.0, f"agent-{writer}", "a:b", "denied", "r", f"{number}", 1)
+                row = await store.audit_append(entry)
+                print("row", row.seq, row.hash, flush=True)
+                number += 1
+        async def spawn(writer):
+            number = 0
+            while True:
+                key = f"{writer:020d}{number:020d}"
+                record = AgentRecord(f"{writer}-{number}", None, 0, "p", key, "", 1.0, b"body")
+                await store.agent_add(record)
+                print("agent", record.id, key, flush=True)
+                number += 1
+        for writer in range(8):
+            group.start_soon(log, writer)
+            group.start_soon(spawn, writer)
+
+anyio.run(main)
+"""
 
 
-@pytest.mark.parametrize("lines", [1, 50, 400])
-async def test_an_acknowledged_write_survives_kill_9(tmp_path: Path, lines: int) -> None:
-    path = str(tmp_path / "remit.db")
+def run_until_killed(code: str, path: str, lines: int) -> list[str]:
+    """The lines that a child wrote before it was killed, which happens after `lines` of them."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    command = [sys.executable, "-c", CHILD, path]
-    with subprocess.Popen(  # noqa: ASYNC220, S603 - the child is the subject of the test
+    command = [sys.executable, "-c", code, path]
+    with subprocess.Popen(  # noqa: S603 - the child is the subject of the test
         command, stdout=subprocess.PIPE, text=True, env=environment
     ) as child:
         assert child.stdout is not None
@@ -52,10 +76,45 @@ async def test_an_acknowledged_write_survives_kill_9(tmp_path: Path, lines: int)
         child.kill()
         # What it wrote before it died counts too; the very last line may be cut off.
         acknowledged += child.stdout.read().splitlines()[:-1]
+    assert len(acknowledged) >= lines
+    return acknowledged
+
+
+@pytest.mark.parametrize("lines", [1, 50, 400])
+async def test_an_acknowledged_write_survives_kill_9(tmp_path: Path, lines: int) -> None:
+    path = str(tmp_path / "remit.db")
+    acknowledged = run_until_killed(CHILD, path, lines)
     async with SqliteStore(path) as store:
         lost = [key for key in acknowledged if await store.state_get(key) is None]
-    assert len(acknowledged) >= lines
     assert lost == []
+
+
+@pytest.mark.parametrize("lines", [1, 50, 400, 1500])
+async def test_after_kill_9_the_audit_chain_is_whole_and_no_agent_is_half_there(
+    tmp_path: Path, lines: int
+) -> None:
+    path = str(tmp_path / "remit.db")
+    words = [line.split() for line in run_until_killed(FLEET_CHILD, path, lines)]
+    rows = {int(seq): head for kind, seq, head in words if kind == "row"}
+    spawned = {name: key for kind, name, key in words if kind == "agent"}
+    async with SqliteStore(path) as store:
+        newest = rows[max(rows)] if rows else None
+        verdict = await store.audit_verify(expected_head=newest)
+        kept = {row.seq: row.hash async for row in every_row(store)}
+        agents = {agent.id: agent.public_key for agent in await store.agent_list()}
+        keys = await store.read(lambda c: c.execute("SELECT public_key FROM agent_key").fetchall())
+    assert verdict.ok, verdict.problem
+    assert rows.items() <= kept.items()
+    assert spawned.items() <= agents.items()
+    assert {key for (key,) in keys} == set(agents.values())
+
+
+async def every_row(store: SqliteStore) -> AsyncGenerator[AuditRow]:
+    page = await store.audit_query()
+    while page.items:
+        for row in page.items:
+            yield row
+        page = await store.audit_query(before=page.items[-1].seq)
 
 
 async def refused(path: Path) -> StoreError:
@@ -105,33 +164,6 @@ async def test_a_path_may_hold_any_character(tmp_path: Path, name: str) -> None:
     async with SqliteStore(str(tmp_path / name)) as store:
         await store.state_set("k", 1, "a")
     assert (tmp_path / name).is_file()
-
-
-async def test_a_full_disk_refuses_writes_while_reads_go_on_and_then_recovers(
-    store: SqliteStore,
-) -> None:
-    await store.state_set("k", "kept", "a")
-    await store.write(set_page_limit("page_count"))
-    with pytest.raises(StoreError, match="full") as caught:
-        await store.state_set("big", "x" * 100_000, "a")
-    assert "free some space" in caught.value.hint
-    entry = await store.state_get("k")
-    assert entry is not None
-    assert entry.value == "kept"
-    await store.write(set_page_limit("1000000"))
-    await store.state_set("big", "x" * 100_000, "a")
-
-
-def set_page_limit(limit: str) -> Callable[[sqlite3.Connection], None]:
-    """SQLite's own way to run out of room; `page_count` means that not one page is left."""
-
-    def write(connection: sqlite3.Connection) -> None:
-        pages = limit
-        if limit == "page_count":
-            (pages,) = connection.execute("PRAGMA page_count").fetchone()
-        connection.execute(f"PRAGMA max_page_count = {pages}")
-
-    return write
 
 
 async def test_a_file_locked_by_somebody_else_is_an_error_that_passes(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import anyio
 import pytest
-from anyio.lowlevel import checkpoint
+from tests.store.gate import Gate, let_all_start
 
 from remit.errors import StoreError
 from remit.store.sqlite import SqliteStore
@@ -20,26 +20,8 @@ async def store(tmp_path: Path) -> AsyncGenerator[SqliteStore]:
         yield opened
 
 
-class Gate:
-    """A write that keeps the writer busy until it is opened, so that others gather behind it."""
-
-    def __init__(self) -> None:
-        self._opened = threading.Event()
-
-    def open(self) -> None:
-        self._opened.set()
-
-    def __call__(self, connection: sqlite3.Connection) -> None:
-        assert self._opened.wait(10)
-
-
 async def set_key(store: SqliteStore, key: str) -> None:
     await store.state_set(key, 1, "a")
-
-
-async def let_all_start() -> None:
-    for _ in range(3):
-        await checkpoint()
 
 
 async def test_writes_that_wait_together_share_one_commit(store: SqliteStore) -> None:
@@ -104,6 +86,32 @@ async def test_a_write_that_fails_is_undone_alone(
             await let_all_start()
             gate.open()
     assert [entry.key for entry in (await store.state_list()).items] == ["after", "before"]
+    assert store.commits <= 2
+
+
+async def test_a_single_statement_that_fails_is_undone_alone_without_a_savepoint(
+    store: SqliteStore,
+) -> None:
+    def insert_twice(connection: sqlite3.Connection) -> None:
+        connection.execute(
+            "INSERT INTO blob (name, data) VALUES ('new', x''), ('twice', x''), ('twice', x'')"
+        )
+
+    async def fail() -> None:
+        with pytest.raises(StoreError, match="UNIQUE"):
+            await store.write(insert_twice, is_single=True)
+
+    gate = Gate()
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as group:
+            group.start_soon(store.write, gate)
+            group.start_soon(set_key, store, "before")
+            group.start_soon(fail)
+            group.start_soon(set_key, store, "after")
+            await let_all_start()
+            gate.open()
+    assert await store.blob_get("new") is None
+    assert (await store.state_list()).total == 2
     assert store.commits <= 2
 
 

@@ -4,7 +4,6 @@ import os
 import signal
 import sys
 import threading
-import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -15,6 +14,7 @@ import structlog
 
 from remit import __version__
 from remit.app.handlers import load_all_handlers
+from remit.app.parts import make_services
 from remit.app.secrets import first_keys
 from remit.app.workbench import definition_files
 from remit.config.home import Home, ipc_endpoint, prepare_home
@@ -24,7 +24,6 @@ from remit.config.settings import Settings
 from remit.faces.zmq import Limits, serve
 from remit.model.place import DefinitionError
 from remit.runtime.authority import Authority
-from remit.runtime.counters import Counters
 from remit.runtime.dispatcher import Dispatcher
 from remit.runtime.keyring import KeyRing
 from remit.runtime.services import Services
@@ -90,15 +89,14 @@ async def run_daemon(settings: Settings) -> AsyncGenerator[Daemon]:
         specs = [handler.spec for handler in loaded.handlers.values()]
         authority = Authority(specs, lambda: definition_files(settings))
         async with SqliteStore(str(home.database)) as store:
-            keyring = KeyRing(keys.operator_public)
+            keyring = KeyRing(keys.operator_public, authority.fleet)
             await keyring.load(store)
-            services = Services(
-                authority=authority,
-                handlers=loaded.handlers,
-                store=store,
-                keyring=keyring,
-                counters=Counters(started_at=time.monotonic()),
-                clock=time.monotonic,
+            services = make_services(
+                authority,
+                loaded.handlers,
+                store,
+                keyring,
+                audit_sample=settings.audit_sample,
                 state_value_limit=settings.state_value_limit,
             )
             dispatcher = Dispatcher(services, loaded.handlers, timeout=settings.request_timeout)
@@ -112,6 +110,8 @@ async def run_daemon(settings: Settings) -> AsyncGenerator[Daemon]:
                 ),
             ) as face:
                 keyring.on_revoke = lambda name: _evict(face.evict, name)
+                services.courier.post = face
+                face.on_gone = services.courier.bus.drop
                 remember_served(home, settings)
                 home.endpoint.write_text(face.endpoint + "\n", encoding="utf-8")
                 try:

@@ -30,7 +30,7 @@ _MAX_PORT = 65_535
 _MODULE = r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*"
 _ENDPOINT = r"ipc:///.+|tcp://(\[[0-9A-Fa-f:.]+\]|[\w.*-]+):(?P<port>[0-9]{1,5})"
 
-Kind = Literal["path", "paths", "names", "endpoint", "choice", "seconds", "whole"]
+Kind = Literal["path", "paths", "names", "endpoint", "choice", "seconds", "whole", "share"]
 
 
 class Setting(msgspec.Struct, frozen=True):
@@ -78,6 +78,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("request_timeout", "seconds", 30.0, "Seconds a handler may take."),
     Setting("drain_timeout", "seconds", 4.0, "Seconds that running requests get at shutdown."),
     Setting("max_in_flight", "whole", 256, "Requests that may run at once.", high=65_536),
+    Setting("audit_sample", "share", 0.0, "Share of allowed reads that the audit keeps, 0 to 1."),
     Setting("state_value_limit", "whole", 262_144, "Bytes of one state value.", high=16_777_216),
 )
 
@@ -106,6 +107,7 @@ class Settings(msgspec.Struct, frozen=True):
     request_timeout: float
     drain_timeout: float
     max_in_flight: int
+    audit_sample: float
     state_value_limit: int
     origins: dict[str, Origin]
 
@@ -239,7 +241,7 @@ def _from_text(name: str, value: object) -> object:
         return value
     if row.kind in {"names", "paths"}:
         return [part.strip() for part in value.split(",") if part.strip()]
-    if row.kind in {"seconds", "whole"}:
+    if row.kind in {"seconds", "whole", "share"}:
         try:
             return int(value) if row.kind == "whole" else float(value)
         except ValueError:
@@ -289,6 +291,12 @@ def _read_seconds(row: Setting, value: object, base: Path) -> float:
     return float(value)
 
 
+def _read_share(row: Setting, value: object, base: Path) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise _WrongError("a number from 0 to 1")
+    return float(value)
+
+
 def _read_whole(row: Setting, value: object, base: Path) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= row.high:
         raise _WrongError(f"a whole number from 1 to {row.high}")
@@ -303,6 +311,7 @@ _READERS: dict[Kind, Callable[[Setting, Any, Path], Any]] = {
     "choice": _read_choice,
     "seconds": _read_seconds,
     "whole": _read_whole,
+    "share": _read_share,
 }
 
 

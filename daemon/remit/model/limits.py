@@ -19,6 +19,11 @@ class Limits(msgspec.Struct, frozen=True, omit_defaults=True):
         pairs = zip(msgspec.structs.astuple(self), msgspec.structs.astuple(other), strict=True)
         return type(self)(*(_smaller(one, two) for one, two in pairs))
 
+    @property
+    def are_metered(self) -> bool:
+        """Tell whether calls have to be counted."""
+        return self.max_calls_per_minute is not None or self.max_concurrent is not None
+
     def to_json(self) -> dict[str, int]:
         """Only the limits that are set, in a stated order."""
         pairs = ((name, getattr(self, name)) for name in self.__struct_fields__)

@@ -76,12 +76,21 @@ class Auditor:
             details=msgspec.json.encode(details or {}),
         )
         row = await self._store.audit_append(entry)
-        data = msgspec.structs.asdict(row) | {"details": details or {}}
+        data = msgspec.structs.asdict(entry) | {"seq": row.seq, "details": details or {}}
         self._show(Notice(ENTRY_EVENT, data, principal, entry.at))
 
-    async def record_denial(self, **facts: object) -> None:
+    async def record_denial(
+        self, *, principal: str, event: str, reason: str, decision: str, revision: int
+    ) -> None:
         """Write a denial; when even that fails it is still a denial, and the log says so."""
         try:
-            await self.record(outcome="denied", **facts)  # type: ignore[arg-type]
+            await self.record(
+                principal=principal,
+                event=event,
+                outcome="denied",
+                reason=reason,
+                decision=decision,
+                revision=revision,
+            )
         except StoreError as error:
-            log.error("audit_failed", problem=error.message, **facts)  # noqa: TRY400
+            log.warning("audit_failed", problem=error.message, decision=decision)

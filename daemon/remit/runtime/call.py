@@ -1,6 +1,6 @@
 """A request on its way through the dispatcher, and the face's side of the bargain."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Literal, Protocol
 
 import msgspec
@@ -21,6 +21,8 @@ class Call(msgspec.Struct):
     request: Request
     format: Format = "object"
     progress: Callable[[Progress], None] | None = None
+    connection: Hashable | None = None
+    """Where the request came in, so that pushed events find the way back."""
     depth: int = 0
     """How many handlers have called on before this one."""
 

@@ -45,6 +45,8 @@ class Context(msgspec.Struct, eq=False):
     decision: str = ""
     progress: Callable[[Progress], None] | None = None
     depth: int = 0
+    connection: Any = None
+    """Where the request came in; None for callers that nothing can be pushed to."""
 
     @property
     def sees_everything(self) -> bool:

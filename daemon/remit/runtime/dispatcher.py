@@ -17,10 +17,12 @@ import structlog
 
 from remit.errors import InvalidDataError, RemitError, with_code
 from remit.model.grant import Grant
+from remit.model.names import NAME_LIMIT
 from remit.model.principal import Principal
 from remit.model.suggest import did_you_mean
 from remit.policy.catalogue import Catalogue
 from remit.policy.decide import refusal
+from remit.runtime.auditor import Auditor
 from remit.runtime.call import Call
 from remit.runtime.context import Context
 from remit.runtime.failures import bad_data, failure_of
@@ -41,23 +43,34 @@ class Dispatcher:
         self._authority = services.authority
         self._handlers = handlers
         self._counters = services.counters
+        self._meter = services.meter
+        self._auditor = services.auditor
         self._timeout = timeout
         boot = secrets.token_hex(4)
         numbers = itertools.count(1)
         self._next_decision: Callable[[], str] = lambda: f"{boot}-{next(numbers):x}"
 
-    def submit(self, call: Call) -> "Answer | RunningCall":
+    def submit(  # noqa: PLR0911 - each return is one way out of the door
+        self, call: Call
+    ) -> "Answer | RunningCall | WrittenDenial":
         """Answer at once, or hand back the job that will. Never raises."""
         request = call.request
         counters = self._counters
         counters.requests += 1
         decision = self._next_decision()
+        principal = call.principal
         current = self._authority.current  # read once: a decision comes from one whole revision
-        grant = current.grant(call.principal)
         catalogue = current.catalogue
+        if principal.kind == "operator":
+            grant = current.everything
+        else:
+            grant = self._authority.fleet.grant(principal.id, catalogue)
         name = catalogue.universe.aliases.get(request.event, request.event)
         if name not in grant.events:
             return self._refuse(call, grant, catalogue, name, decision)
+        passed = self._meter.admit(principal.id, grant.limits) if grant.limits.are_metered else None
+        if passed is not None:
+            return self._over_limit(call, catalogue, passed, decision)
         if request.min_revision is not None and request.min_revision > catalogue.revision:
             return self._fail(request, _too_old(catalogue.revision), decision, catalogue.revision)
         handler = self._handlers[name]
@@ -77,8 +90,9 @@ class Dispatcher:
             decision,
             call.progress,
             call.depth,
+            call.connection,
         )
-        if not handler.inline:
+        if not handler.inline or self._auditor.wants_grant():
             return RunningCall(self, handler, data, context)
         try:
             result = handler.call(data, context)
@@ -121,7 +135,7 @@ class Dispatcher:
 
     def _refuse(
         self, call: Call, grant: Grant, catalogue: Catalogue, name: str, decision: str
-    ) -> Answer:
+    ) -> "Answer | WrittenDenial":
         self._counters.denied += 1
         revision = catalogue.revision
         if call.principal.is_operator:
@@ -141,7 +155,27 @@ class Dispatcher:
             {"reason": reason, "event": name},
         )
         log.info("denied", event_name=name, principal=call.principal.id, reason=reason)
-        return Answer(call.request.id, ok=False, error=error, decision=decision, revision=revision)
+        answer = Answer(
+            call.request.id, ok=False, error=error, decision=decision, revision=revision
+        )
+        return WrittenDenial(self._auditor, call, answer, reason)
+
+    def _over_limit(
+        self, call: Call, catalogue: Catalogue, passed: tuple[str, float], decision: str
+    ) -> "WrittenDenial":
+        self._counters.denied += 1
+        limit, seconds = passed
+        error = Failure(
+            "limit_exceeded",
+            f"{call.principal.id!r} has reached its limit {limit}",
+            f"come back in {seconds:g} s",
+            {"limit": limit, "retry_after": seconds},
+        )
+        revision = catalogue.revision
+        answer = Answer(
+            call.request.id, ok=False, error=error, decision=decision, revision=revision
+        )
+        return WrittenDenial(self._auditor, call, answer, "limit")
 
     def _fail(self, request: Request, error: Failure, decision: str, revision: int) -> Answer:
         self._counters.failed += 1
@@ -177,7 +211,10 @@ class Dispatcher:
     async def run(self, handler: Handler, data: Any, context: Context) -> Answer:
         """Run a handler that waits, under its time-out."""
         timeout = handler.spec.timeout or self._timeout
+        agent = context.principal.id
+        self._meter.begin(agent)
         try:
+            await self._write_down(handler, context)
             # Not `fail_after`: a TimeoutError of the handler's own is a bug like any other.
             with anyio.move_on_after(timeout):
                 if handler.is_async:
@@ -188,9 +225,46 @@ class Dispatcher:
                 return self.answer(context, result)
         except (Exception, SystemExit) as error:
             return self.failed(context, handler, error)
+        finally:
+            self._meter.end(agent)
         self._counters.timeouts += 1
         message = f"{handler.spec.name} did not finish within {timeout:g} s"
         return self.answer(context, failure=Failure("timeout", message, "ask for less at once"))
+
+    async def _write_down(self, handler: Handler, context: Context) -> None:
+        """Write a change before it is made: what cannot be audited does not happen."""
+        spec = handler.spec
+        if spec.effect == "read" and not self._auditor.wants_grant():
+            return
+        await self._auditor.record(
+            principal=context.principal.id,
+            event=spec.name,
+            outcome="allowed",
+            reason="granted",
+            decision=context.decision,
+            revision=context.catalogue.revision,
+        )
+
+
+class WrittenDenial:
+    """A refusal that is answered once it is written down."""
+
+    def __init__(self, auditor: Auditor, call: Call, answer: Answer, reason: str) -> None:
+        self._auditor = auditor
+        self._call = call
+        self._answer = answer
+        self._reason = reason
+
+    async def run(self) -> Answer:
+        """Write, then answer."""
+        await self._auditor.record_denial(
+            principal=self._call.principal.id,
+            event=self._call.request.event[:NAME_LIMIT],
+            reason=self._reason,
+            decision=self._answer.decision,
+            revision=self._answer.revision,
+        )
+        return self._answer
 
 
 class RunningCall:

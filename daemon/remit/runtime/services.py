@@ -4,10 +4,13 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
+from remit.runtime.auditor import Auditor
 from remit.runtime.authority import Authority
 from remit.runtime.counters import Counters
+from remit.runtime.courier import Courier
 from remit.runtime.describe import Documented
 from remit.runtime.keyring import KeyRing
+from remit.runtime.meter import Meter
 from remit.store.protocol import Store
 
 
@@ -18,6 +21,12 @@ class Services(msgspec.Struct, eq=False, kw_only=True):
     handlers: Mapping[str, Documented]
     store: Store
     keyring: KeyRing
+    courier: Courier
+    auditor: Auditor
+    meter: Meter
     counters: Counters
     clock: Callable[[], float]
+    """Never jumps: for durations."""
+    wall_clock: Callable[[], float]
+    """For times that people read."""
     state_value_limit: int = 262_144

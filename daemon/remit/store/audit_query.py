@@ -69,8 +69,6 @@ def to_sql(given: dict[str, Any]) -> tuple[str, dict[str, Any]]:
             conditions.append("event < :end")
             parameters["end"] = end
     conditions += [f"{name} = :{name}" for name in exact]
-    # The index holds only rows with a decision, and SQLite must be told that this one has.
-    conditions += ["decision <> ''"] if exact.get("decision") else []
     for name, condition in (("since", "at >= :since"), ("until", "at <= :until")):
         if name in given:
             conditions.append(condition)

@@ -123,9 +123,9 @@ class AgentStore(Protocol):
 
 
 class MailStore(Protocol):
-    """Messages for agents that are away. Each is given out once or never.
+    """Messages for agents that are away, each given out once or never.
 
-    A caller that is cancelled in the middle of `mail_take` may lose what it took: shield it.
+    A caller that is cancelled in the middle of `mail_take` loses what it took: shield it.
     """
 
     async def mail_add(

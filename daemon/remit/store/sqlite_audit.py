@@ -74,11 +74,11 @@ class SqliteAudit(Database):
         query = _Query(limit, check_where(where))
         (first, _), newest = await self.read(_span)
         top = newest if before is None else min(newest, before - 1)
-        # Most conditions have no index. In windows, so that nobody waits long behind a rare one.
-        window = WINDOW_ROWS if query.is_scan else max(top, 1)
+        # In windows, because there is no index: nobody shall wait long behind a rare find.
         while top > first and not query.is_full:
-            await self.read(partial(query.take, top=top, floor=top - window))
-            top -= window
+            floor = max(top - WINDOW_ROWS, first)
+            await self.read(partial(query.take, top=top, floor=floor))
+            top = floor
         return query.page()
 
     async def audit_verify(self, *, expected_head: str | None = None) -> AuditVerdict:
@@ -139,7 +139,6 @@ class _Query:
         self._limit = limit
         self._left = PAGE_BYTES
         self._items: list[AuditRow] = []
-        self.is_scan = not given.get("decision")
         self.is_full = False
 
     def take(self, connection: Connection, *, top: int, floor: int) -> None:

@@ -1,7 +1,8 @@
 """The ZeroMQ face put together: it starts, pushes, evicts and drains."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from typing import Any
 
 import anyio
 import zmq
@@ -12,10 +13,11 @@ from remit.faces.zmq.jobs import Jobs
 from remit.faces.zmq.limits import Limits, Stats
 from remit.faces.zmq.outbox import Outbox
 from remit.faces.zmq.parcel import Parcel
-from remit.faces.zmq.peers import Peers
+from remit.faces.zmq.peers import Peer, Peers
 from remit.faces.zmq.reader import Reader
 from remit.faces.zmq.readiness import Readiness
 from remit.faces.zmq.router import bind, inode_of, open_router, remove_file
+from remit.model.notice import Notice
 from remit.runtime.call import Directory, Door
 
 # A full client may have read while another was being sent to; nobody signals that.
@@ -34,6 +36,7 @@ class Face:
         self.inode: int | None = None
         self._limits = limits
         self._reading = True
+        self._last: tuple[Notice, Parcel] | None = None
         # Up before anything listens: see `Authenticator`.
         self._authenticator = Authenticator(context, directory, stats)
         self._socket = open_router(context, secret_key=server_key.encode(), limits=limits)
@@ -47,6 +50,24 @@ class Face:
             self._socket, door, directory, peers=self._peers, outbox=self._outbox, jobs=self._jobs
         )
 
+    @property
+    def on_gone(self) -> Callable[[Peer], None]:
+        """Called with each connection that has closed."""
+        return self._peers.on_gone
+
+    @on_gone.setter
+    def on_gone(self, callback: Callable[[Peer], None]) -> None:
+        self._peers.on_gone = callback
+
+    @property
+    def on_arrival(self) -> Callable[[Peer], None]:
+        """Called with each connection whose first message was read."""
+        return self._peers.on_arrival
+
+    @on_arrival.setter
+    def on_arrival(self, callback: Callable[[Peer], None]) -> None:
+        self._peers.on_arrival = callback
+
     def push(self, name: str, parcel: Parcel) -> int:
         """Send an event to every connection of a principal; tell how many there are.
 
@@ -58,6 +79,22 @@ class Face:
             self._outbox.push(peer, parcel)
         self._readiness.wake()
         return len(peers)
+
+    def deliver(self, connection: Any, notice: Notice) -> None:
+        """Send a notice on one connection, now or when the client has read."""
+        self._outbox.push(connection, self._parcel(notice))
+        self._readiness.wake()
+
+    def tell(self, name: str, notice: Notice) -> int:
+        """Send a notice on every connection of a principal; tell how many there are."""
+        return self.push(name, self._parcel(notice))
+
+    def _parcel(self, notice: Notice) -> Parcel:
+        """Encoded once, however many connections the same notice goes to."""
+        if self._last is None or self._last[0] is not notice:
+            parcel = Parcel(notice.event, notice.data, origin=notice.origin, at=notice.at)
+            self._last = (notice, parcel)
+        return self._last[1]
 
     def evict(self, name: str) -> int:
         """Cut the connections of a revoked principal, and end its jobs; tell how many were cut."""

@@ -9,6 +9,7 @@ import os
 import socket as sockets
 import struct
 from collections import deque
+from collections.abc import Callable
 from typing import TypeVar
 
 import anyio
@@ -63,6 +64,8 @@ class Peers:
         monitor.setsockopt(zmq.RCVHWM, 0)
         self._monitor = monitor
         self.find = self._by_id.get
+        self.on_gone: Callable[[Peer], None] = lambda _peer: None
+        self.on_arrival: Callable[[Peer], None] = lambda _peer: None
 
     def close(self) -> None:
         """Stop watching; nobody is connected any more."""
@@ -115,6 +118,8 @@ class Peers:
         self.catch_up()
         if peer.inode == 0:
             self.forget(peer)
+        else:
+            self.on_arrival(peer)
         return peer
 
     def _sweep(self) -> None:
@@ -138,6 +143,7 @@ class Peers:
             del self._by_id[peer.routing_id]
         _discard(self._by_name, peer.name, peer)
         _discard(self._by_descriptor, peer.descriptor, peer)
+        self.on_gone(peer)
 
 
 def cut(peer: Peer) -> bool:

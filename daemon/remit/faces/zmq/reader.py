@@ -133,7 +133,7 @@ class Reader:
             return
         progress = partial(self._jobs.progress, peer, codec)
         try:
-            outcome = self._submit(Call(principal, request, codec.format, progress))
+            outcome = self._submit(Call(principal, request, codec.format, progress, peer))
         except Exception:
             # A door never raises; if it does, its caller must not wait for ever.
             log.exception("door_failed", client=name, event_name=request.event)

@@ -1,0 +1,63 @@
+"""The stores that must keep the contract, and what its tests share."""
+
+import tempfile
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import msgspec
+
+from remit.store.memory import MemoryStore
+from remit.store.protocol import Store
+from remit.store.records import AgentRecord, AuditEntry, Review
+from remit.store.sqlite import SqliteStore
+
+NOW = 1_700_000_000.0
+KINDS = ("memory", "sqlite")
+
+
+def make_store(kind: str, folder: str) -> Store:
+    """A fresh store whose clock stands still."""
+    if kind == "memory":
+        return MemoryStore(clock=lambda: NOW)
+    return SqliteStore(f"{folder}/remit.db", clock=lambda: NOW)
+
+
+@asynccontextmanager
+async def both_stores() -> AsyncGenerator[tuple[Store, Store]]:
+    with tempfile.TemporaryDirectory() as folder:
+        async with make_store("memory", folder) as memory, make_store("sqlite", folder) as sqlite:
+            yield memory, sqlite
+
+
+def public_key(number: int) -> str:
+    return f"{number:040d}"
+
+
+def agent(name: str, number: int = 1, *, parent: str | None = None) -> AgentRecord:
+    return AgentRecord(name, parent, 0, "worker", public_key(number), "hash", NOW, b"body")
+
+
+def audit_entry(number: int = 0, **changes: object) -> AuditEntry:
+    entry = AuditEntry(
+        at=NOW + number,
+        principal="agent-1",
+        event="state:set",
+        outcome="denied",
+        reason="not_granted",
+        decision=f"boot-{number:x}",
+        revision=1,
+    )
+    return msgspec.structs.replace(entry, **changes)
+
+
+def review(name: str, **changes: object) -> Review:
+    asked = Review(
+        id=name,
+        kind="approval",
+        subject="agent:spawn",
+        requested_by="agent-1",
+        requested_at=NOW,
+        expires_at=None,
+        payload=b"{}",
+    )
+    return msgspec.structs.replace(asked, **changes)

@@ -1,0 +1,149 @@
+"""The memory store is a stand-in for the real one: nobody can tell them apart."""
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.contract.stores import NOW, agent, audit_entry, both_stores, public_key, review
+
+from remit.errors import RemitError
+from remit.store.protocol import Store
+
+KEYS = st.text(alphabet="ab/\U0010ffff", min_size=0, max_size=3)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3)
+    ),
+    max_leaves=5,
+)
+VERSIONS = st.none() | st.integers(min_value=0, max_value=3)
+NAMES = st.sampled_from(["a", "b", "operator", ""])
+PUBLIC_KEYS = st.integers(min_value=0, max_value=4).map(public_key)
+TIMES = st.sampled_from([NOW - 1, NOW, NOW + 1, float("nan")])
+STATUSES = st.sampled_from(["pending", "approved", "rejected", "expired", "unknown"])
+AGENTS = st.builds(agent, NAMES, st.integers(min_value=0, max_value=4))
+ENTRIES = st.builds(
+    audit_entry,
+    principal=NAMES,
+    event=st.sampled_from(["a:b", "a:c", "b:c", "a", "a;"]),
+    decision=NAMES,
+    at=TIMES,
+    details=st.sampled_from([b"{}", b'{"a": 1}', b"[]"]),
+)
+REVIEWS = st.builds(
+    review, NAMES, kind=NAMES, status=STATUSES, expires_at=st.none() | TIMES, payload=st.just(b"1")
+)
+Operation = tuple[str, dict[str, Any]]
+
+
+def operation(name: str, /, **arguments: st.SearchStrategy[Any]) -> st.SearchStrategy[Operation]:
+    return st.tuples(st.just(name), st.fixed_dictionaries(arguments))
+
+
+STATE = st.one_of(
+    operation("state_set", key=KEYS, value=JSON, by=st.just("x"), expect_version=VERSIONS),
+    operation("state_get", key=KEYS),
+    operation("state_delete", key=KEYS, expect_version=VERSIONS),
+    operation(
+        "state_list",
+        prefix=KEYS,
+        limit=st.integers(0, 3),
+        after=KEYS,
+        max_bytes=st.integers(0, 20),
+    ),
+)
+PRINCIPALS = st.one_of(
+    operation("key_add", name=NAMES, public_key=PUBLIC_KEYS, profile=st.just("p")),
+    operation("key_revoke", name=NAMES),
+    operation("key_get", name=NAMES),
+    operation("key_list", include_revoked=st.booleans()),
+    operation("agent_add", record=AGENTS),
+    operation("agent_update", agent=NAMES, profile=st.just("q"), body=st.binary(max_size=2)),
+    operation("agent_remove", agents=st.lists(NAMES, max_size=3)),
+    operation("agent_list"),
+    operation(
+        "mail_add",
+        to=NAMES,
+        message=st.sampled_from([b"1", b'{"a": 2}', b"not json"]),
+        sender=NAMES,
+        expires_at=TIMES,
+        limit=st.integers(0, 3),
+    ),
+    operation(
+        "mail_take", to=NAMES, now=TIMES, limit=st.integers(0, 2), max_bytes=st.integers(0, 9)
+    ),
+    operation("mail_count", to=NAMES),
+    operation("mail_expire", now=TIMES),
+)
+AUDIT = st.one_of(
+    operation("audit_append", entry=ENTRIES),
+    operation(
+        "audit_query",
+        limit=st.integers(0, 3),
+        before=st.none() | st.integers(-1, 9),
+        principal=st.none() | NAMES,
+        event=st.none() | st.sampled_from(["a:b", "a:*", "*", ""]),
+        outcome=st.none() | st.just("denied"),
+        decision=st.none() | NAMES,
+        since=st.none() | TIMES,
+        until=st.none() | TIMES,
+    ),
+    operation("audit_verify", expected_head=st.none() | st.just("0" * 64)),
+    operation("audit_rotate", keep=st.integers(-1, 4), archive=st.just(len)),
+)
+REVIEWING = st.one_of(
+    operation("review_add", review=REVIEWS),
+    operation("review_get", review=NAMES),
+    operation(
+        "review_list",
+        status=st.none() | STATUSES,
+        kind=st.none() | NAMES,
+        limit=st.integers(0, 3),
+        after=st.sampled_from(["", "a", "b"]),
+    ),
+    operation(
+        "review_decide", review=NAMES, status=STATUSES, by=NAMES, note=st.just("n"), now=TIMES
+    ),
+    operation("blob_put", name=NAMES, data=st.binary(max_size=3)),
+    operation("blob_get", name=NAMES),
+)
+
+
+async def outcome(store: Store, name: str, arguments: dict[str, Any]) -> object:
+    """What the operation answered, or the error a caller would see."""
+    try:
+        return await getattr(store, name)(**arguments)
+    except RemitError as error:
+        return (error.code, error.message, error.hint, error.details)
+
+
+async def assert_same_answers(operations: list[Operation]) -> None:
+    async with both_stores() as (memory, sqlite):
+        for name, arguments in operations:
+            expected = await outcome(memory, name, arguments)
+            assert await outcome(sqlite, name, arguments) == expected
+
+
+@given(operations=st.lists(STATE, max_size=25))
+async def test_no_use_of_state_tells_the_stores_apart(operations: list[Operation]) -> None:
+    await assert_same_answers(operations)
+
+
+@given(operations=st.lists(PRINCIPALS, max_size=25))
+async def test_no_use_of_keys_agents_and_mail_tells_the_stores_apart(
+    operations: list[Operation],
+) -> None:
+    await assert_same_answers(operations)
+
+
+@given(operations=st.lists(AUDIT, max_size=25))
+async def test_no_use_of_the_audit_log_tells_the_stores_apart(operations: list[Operation]) -> None:
+    await assert_same_answers(operations)
+
+
+@given(operations=st.lists(REVIEWING, max_size=25))
+async def test_no_use_of_reviews_and_blobs_tells_the_stores_apart(
+    operations: list[Operation],
+) -> None:
+    await assert_same_answers(operations)

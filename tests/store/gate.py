@@ -1,0 +1,24 @@
+"""Holding the writer up, so that a test decides what shares a transaction."""
+
+import sqlite3
+import threading
+
+from anyio.lowlevel import checkpoint
+
+
+class Gate:
+    """A write that keeps the writer busy until it is opened, so that others gather behind it."""
+
+    def __init__(self) -> None:
+        self._opened = threading.Event()
+
+    def open(self) -> None:
+        self._opened.set()
+
+    def __call__(self, connection: sqlite3.Connection) -> None:
+        assert self._opened.wait(10)
+
+
+async def let_all_start() -> None:
+    for _ in range(3):
+        await checkpoint()

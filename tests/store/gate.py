@@ -3,6 +3,7 @@
 import sqlite3
 import threading
 
+from anyio import to_thread
 from anyio.lowlevel import checkpoint
 
 
@@ -11,11 +12,17 @@ class Gate:
 
     def __init__(self) -> None:
         self._opened = threading.Event()
+        self._entered = threading.Event()
 
     def open(self) -> None:
         self._opened.set()
 
+    async def entered(self) -> None:
+        """Wait until the writer is inside: what comes from now on shares a later transaction."""
+        assert await to_thread.run_sync(self._entered.wait, 10)
+
     def __call__(self, connection: sqlite3.Connection) -> None:
+        self._entered.set()
         assert self._opened.wait(10)
 
 

@@ -235,7 +235,7 @@ async def test_what_is_rolled_back_between_two_rows_does_not_break_the_chain(
             first = await store.audit_append(entry)
             async with anyio.create_task_group() as group:
                 group.start_soon(store.write, gate)
-                await let_all_start()
+                await gate.entered()
                 group.start_soon(append, 1)
                 group.start_soon(fail)
                 group.start_soon(append, 2)

@@ -69,24 +69,28 @@ class Face:
         self._peers.on_arrival = callback
 
     def push(self, name: str, parcel: Parcel) -> int:
-        """Send an event to every connection of a principal; tell how many there are.
+        """Send an event to every connection of a principal; tell how many got it.
 
         Each connection numbers what it is sent, so a client sees what it missed.
         """
         self._peers.catch_up()
-        peers = self._peers.named(name)
-        for peer in peers:
-            self._outbox.push(peer, parcel)
+        told = sum(self._outbox.push(peer, parcel) for peer in self._peers.named(name))
         self._readiness.wake()
-        return len(peers)
+        return told
 
-    def deliver(self, connection: Any, notice: Notice) -> None:
-        """Send a notice on one connection, now or when the client has read."""
-        self._outbox.push(connection, self._parcel(notice))
+    def deliver(self, connection: Any, notice: Notice) -> bool:
+        """Send a notice on one connection, now or when the client has read.
+
+        False when nobody gets it: the connection is gone, or its client reads too slowly.
+        """
+        # The routing id may belong to somebody else by now: learn that before using it.
+        self._peers.catch_up()
+        taken = self._outbox.push(connection, self._parcel(notice))
         self._readiness.wake()
+        return taken
 
     def tell(self, name: str, notice: Notice) -> int:
-        """Send a notice on every connection of a principal; tell how many there are."""
+        """Send a notice on every connection of a principal; tell how many got it."""
         return self.push(name, self._parcel(notice))
 
     def _parcel(self, notice: Notice) -> Parcel:

@@ -51,10 +51,10 @@ class Outbox:
         else:
             self.stats.dropped += 1
 
-    def push(self, peer: Peer, parcel: Parcel) -> None:
-        """Send a pushed event, or count it as missed."""
+    def push(self, peer: Peer, parcel: Parcel) -> bool:
+        """Send a pushed event, now or when the client has read; False when it is missed."""
         if peer.gone:
-            return
+            return False
         # Pushed events may fill only half, so that a talkative channel never costs the connection.
         room = self._has_room(peer, self.limits.backlog // 2, 0)
         if peer.missed and room:
@@ -63,10 +63,11 @@ class Outbox:
         if not room:
             peer.missed += 1
             self.stats.dropped += 1
-            return
+            return False
         body = parcel.encode(peer.codec, peer.seq)
         if peer.backlog or not self._transmit(peer, peer.codec.version, PUSH, body):
             self._queue(peer, peer.codec.version, PUSH, body)
+        return not peer.gone
 
     def flush(self) -> None:
         """Send what now fits of every backlog."""

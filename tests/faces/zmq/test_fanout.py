@@ -1,0 +1,177 @@
+"""The promises of the bus, kept over real sockets: see `remit.bus`."""
+
+from pathlib import Path
+
+import anyio
+from tests.faces.zmq.exchange import Exchange, ask, exchange, pushes, read_all, say
+from tests.faces.zmq.world import Wire, until
+
+from remit.faces.zmq import Limits
+from remit.model.agent import Agent, AgentSpec
+from remit.model.notice import Notice
+
+TIGHT = Limits(high_water=16, backlog=32, drain_seconds=0.01, linger_ms=0)
+
+
+def hold(served: Exchange, name: str, profile: str) -> None:
+    agent = served.desk.authority.fleet.get(name)
+    assert agent is not None
+    spec = AgentSpec(profile=profile)
+    changed = Agent(id=name, public_key=agent.public_key, spec=spec)
+    served.desk.authority.fleet.replace(changed)
+
+
+async def test_each_publisher_is_heard_in_its_own_order_and_numbers_have_no_hole(
+    tmp_path: Path,
+) -> None:
+    async with exchange(tmp_path) as served:
+        listener = await served.listener("lea", "team")
+        talkers = [served.world.wire(served.agent(name)) for name in ("ann", "bob")]
+        for number in range(100):
+            for talker in talkers:
+                data = {"channel": "team", "data": number}
+                talker.request(number, "message:publish", data)
+        heard = await pushes(listener, 200)
+        for talker in talkers:
+            assert [(await talker.answer())["id"] for _ in range(100)] == list(range(100))
+    assert [push.seq for push in heard] == list(range(1, 201))
+    for name in ("ann", "bob"):
+        said = [push.data["data"] for push in heard if push.origin == name]
+        assert said == list(range(100))
+
+
+async def test_two_connections_of_one_agent_are_numbered_apart(tmp_path: Path) -> None:
+    async with exchange(tmp_path) as served:
+        key = served.agent("lea")
+        both, one = served.world.wire(key), served.world.wire(key)
+        await ask(both, "message:subscribe", channels=["a", "b"])
+        await ask(one, "message:subscribe", channels=["b"])
+        talker = served.world.wire(served.agent("ann"))
+        assert await say(talker, "a", 1) == 1
+        assert await say(talker, "b", 2) == 2
+        assert [push.seq for push in await pushes(both, 2)] == [1, 2]
+        assert [push.seq for push in await pushes(one, 1)] == [1]
+
+
+async def test_a_subscriber_that_never_reads_loses_only_its_own_messages(tmp_path: Path) -> None:
+    rounds, at_once, body = 15, 10, "x" * 4000
+    async with exchange(tmp_path, limits=TIGHT) as served:
+        sleeper = await served.listener("sleeper", "team", high_water=2)
+        readers = [await served.listener(f"reader{number}", "team") for number in range(200)]
+        talker = served.world.wire(served.agent("ann"))
+        delivered: list[int] = []
+        for _ in range(rounds):
+            delivered += [await say(talker, "team", body) for _ in range(at_once)]
+            await read_all(readers, at_once)
+        (peer,) = served.face._peers.named("sleeper")
+        # Bounded: half of the backlog is for pushes, the other half for answers.
+        assert len(peer.backlog) <= TIGHT.backlog // 2
+        assert (delivered[0], delivered[-1]) == (201, 200)
+        assert served.face.stats.dropped == delivered.count(200) > 0
+        await catch_up(sleeper, rounds * at_once, missed=served.face.stats.dropped)
+        assert await say(talker, "team", "awake") == 201
+        (push,) = await pushes(sleeper, 1)
+        assert (push.seq, push.data["data"]) == (rounds * at_once + 1, "awake")
+
+
+async def catch_up(sleeper: Wire, total: int, *, missed: int) -> None:
+    """Read what is left; the gap notices account for everything that is not."""
+    numbers: list[int] = []
+    told = 0
+    while len(numbers) + told < total:
+        kind, body = await sleeper.message()
+        if kind == b"E":
+            numbers.append(body["seq"])
+        else:
+            told += body["missed"]
+    assert told == missed
+    assert numbers == sorted(set(numbers))
+
+
+async def test_a_storm_of_messages_to_one_that_does_not_read_stops_nobody(tmp_path: Path) -> None:
+    async with exchange(tmp_path, limits=TIGHT) as served:
+        await served.listener("sleeper", "team", high_water=2)
+        talker, other = (
+            served.world.wire(served.agent("ann")), served.world.wire(served.agent("bob")),
+        )  # fmt: skip
+        for _ in range(50):
+            for number in range(40):
+                data = {"channel": "team", "data": "x" * 2000}
+                talker.request(number, "message:publish", data)
+            for _ in range(40):
+                assert (await talker.answer())["ok"]
+        assert (await ask(other, "system:health"))["status"] == "ok"
+        (peer,) = served.face._peers.named("sleeper")
+        assert len(peer.backlog) <= TIGHT.backlog // 2
+        assert served.face.stats.dropped > 1000
+        assert served.face.stats.evicted == 0
+
+
+async def test_a_grant_narrowed_between_two_messages_stops_the_second(tmp_path: Path) -> None:
+    async with exchange(tmp_path) as served:
+        listener = await served.listener("lea", "team")
+        talker = served.world.wire(served.agent("ann"))
+        assert await say(talker, "team", 1) == 1
+        hold(served, "lea", "minimal")
+        assert await say(talker, "team", 2) == 0
+        hold(served, "lea", "communicator")
+        assert await say(talker, "team", 3) == 1
+        assert [(push.seq, push.data["data"]) for push in await pushes(listener, 2)] == [
+            (1, 1), (2, 3),
+        ]  # fmt: skip
+
+
+async def test_a_revoked_subscriber_gets_nothing_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    async with exchange(tmp_path) as served:
+        listener = await served.listener("lea", "team")
+        talker = served.world.wire(served.agent("ann"))
+        served.desk.keyring.dismiss(["lea"])
+        assert await say(talker, "team", 1) == 0
+        assert served.bus.on_channel("team") == ()
+        assert not listener.socket.poll(50)
+
+
+async def test_subscriptions_end_with_their_connection(tmp_path: Path) -> None:
+    async with exchange(tmp_path) as served:
+        listener = await served.listener("lea", "team")
+        await ask(listener, "event:subscribe", patterns=["*"])
+        listener.socket.close(linger=0)
+        await until(lambda: served.bus.on_channel("team") == ())
+        assert served.bus.hearers("message:publish") == ()
+
+
+async def test_to_deliver_on_a_connection_that_is_gone_does_nothing(tmp_path: Path) -> None:
+    async with exchange(tmp_path) as served:
+        listener = await served.listener("lea", "team")
+        (peer,) = served.face._peers.named("lea")
+        listener.socket.close(linger=0)
+        await until(lambda: peer.gone)
+        assert not served.face.deliver(peer, Notice("message:direct", 1, "ann", 0.0))
+        assert served.face.tell("lea", Notice("message:direct", 1, "ann", 0.0)) == 0
+
+
+async def test_whoever_takes_over_a_routing_id_does_not_take_over_its_messages(
+    tmp_path: Path,
+) -> None:
+    async with exchange(tmp_path) as served:
+        listener = await served.listener("lea", "team", routing_id=b"chosen")
+        talker = served.world.wire(served.agent("ann"))
+        eve = served.agent("eve")
+        listener.socket.close(linger=0)
+        thief = served.world.wire(eve, routing_id=b"chosen")
+        for number in range(200):
+            await say(talker, "team", number)
+        await until(lambda: served.bus.on_channel("team") == ())
+        assert (await ask(thief, "message:subscriptions"))["channels"] == []
+
+
+async def test_a_pushed_event_reaches_a_subscriber_by_pattern(tmp_path: Path) -> None:
+    async with exchange(tmp_path) as served:
+        watcher = served.world.wire(served.agent("wim", "executor"))
+        await ask(watcher, "event:subscribe", patterns=["state:*"])
+        writer = served.world.wire(served.agent("ann", "executor"))
+        with anyio.fail_after(5):
+            await ask(writer, "state:set", key="plan", value="secret")
+        (push,) = await pushes(watcher, 1)
+        assert (push.event, push.origin) == ("state:set", "ann")
+        assert push.data == {"key": "plan", "version": 1, "by": "ann"}

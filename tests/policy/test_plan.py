@@ -1,11 +1,13 @@
 """Plans: what an edit grants and takes away, widenings first."""
 
+from typing import Any
+
 from remit.model.grant import Grant
 from remit.model.limits import Limits
 from remit.policy.plan import compare, plan
 
 
-def grant(*events: str, tools: tuple[str, ...] = (), **limits: int) -> Grant:
+def grant(*events: str, tools: tuple[str, ...] = (), **limits: Any) -> Grant:
     return Grant(
         profile="p",
         revision=1,

@@ -23,6 +23,8 @@ class AgentSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Whether excess over the parent was accepted to be cut; it then stays cut for good."""
     limits: Limits = NO_LIMITS
     launch: dict[str, Any] | None = None
+    parent_key: str = ""
+    """The key that the parent had: a later principal of the same name is not the parent."""
 
     @property
     def is_changed(self) -> bool:
@@ -34,6 +36,14 @@ class AgentSpec(msgspec.Struct, frozen=True, kw_only=True):
             or self.variables
             or self.limits != NO_LIMITS
         )
+
+    @property
+    def rights(self) -> str:
+        """Equal for two agents whose own rights are equal in every revision."""
+        if not self.is_changed:
+            return self.profile
+        changes = (self.capabilities, self.additional_tools, self.disallowed_tools)
+        return repr((self.profile, *changes, self.variables, self.limits))
 
 
 class Agent(msgspec.Struct, frozen=True, kw_only=True):

@@ -56,6 +56,8 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     allowed: tuple[Text, ...] = ()
     """`allowed_tools` and `additional_tools`: both add."""
     disallowed: tuple[Text, ...] = ()
+    approval: tuple[Text, ...] = ()
+    """`approval_required`: events that wait for an operator's yes at each call."""
     limits: Limits = NO_LIMITS
     prompt: Text | None = None
 

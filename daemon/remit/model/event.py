@@ -25,6 +25,12 @@ class EventSpec(msgspec.Struct, frozen=True, kw_only=True):
     open_world: bool = False
     wildcard: bool = True
     """False: no wildcard ever grants this event, it must be named."""
+    approval: bool = False
+    """True: each call waits for an operator's yes to exactly its arguments."""
+    pushed: bool = False
+    """True: the event is only ever pushed; a grant says who may see it, and nobody calls it."""
+    fleeting: bool = False
+    """True: a call leaves nothing behind, so allowed ones are audited no more than reads."""
     timeout: float | None = None
     since: str = ""
     aliases: tuple[EventName, ...] = ()

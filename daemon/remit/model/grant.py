@@ -26,6 +26,8 @@ class Grant(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """What would be allowed if the pending reviews were approved."""
     denied_events: tuple[str, ...] = ()
     """The events of this revision that a deny covers, sorted."""
+    approval_required: frozenset[str] = frozenset()
+    """Events whose every call waits for an operator's yes; always a part of `events`."""
     exposed: frozenset[str] = frozenset()
     """Events that a tool list shows; always a part of `events`."""
     claude_tools: frozenset[str] = frozenset()

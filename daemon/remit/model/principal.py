@@ -13,6 +13,8 @@ class Principal(msgspec.Struct, frozen=True):
     id: str
     kind: Literal["operator", "agent"] = "agent"
     profile: str = ""
+    serial: int = 0
+    """Tells two principals apart that had the same name one after the other."""
 
     @property
     def is_operator(self) -> bool:

@@ -24,7 +24,7 @@ from remit.policy.resolve import make_grant, narrow_effect
 from remit.policy.universe import Universe
 from remit.policy.warnings import check_entries, grant_warnings
 
-_ABOUT_CAPABILITIES = ("unknown_capability", "dead_denial")
+_ABOUT_CAPABILITIES = ("unknown_capability", "dead_denial", "dead_approval")
 """Errors that mean nothing while the capabilities themselves could not be read."""
 
 Merged = dict[str, dict[str, Layer]]

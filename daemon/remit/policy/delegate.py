@@ -7,13 +7,15 @@ import msgspec
 from remit.errors import InvalidDataError, NotFoundError
 from remit.model.agent import AgentSpec
 from remit.model.capability import Ref
-from remit.model.composition import Composition, Flag, Part, Text
+from remit.model.composition import Composition, Flag, Part, Scalar, Text
 from remit.model.grant import Grant
 from remit.model.place import Place, Problem
+from remit.model.suggest import did_you_mean
+from remit.model.tool import ToolEntry
 from remit.policy.catalogue import Catalogue
-from remit.policy.flatten import flatten
+from remit.policy.flatten import Layer, flatten
 from remit.policy.lineage import bind
-from remit.policy.resolve import make_grant
+from remit.policy.resolve import confine, make_grant
 from remit.policy.warnings import check_entries
 
 _REQUEST = Place("request")
@@ -31,6 +33,9 @@ class Excess(msgspec.Struct, frozen=True):
     def is_empty(self) -> bool:
         """Tell whether everything fits."""
         return not self.events and not self.claude_tools
+
+
+NO_EXCESS = Excess((), ())
 
 
 def excess(grant: Grant, ceiling: Grant) -> Excess:
@@ -51,9 +56,20 @@ def resolve_agent(catalogue: Catalogue, spec: AgentSpec) -> Grant:
         InvalidDataError: a capability, tool or variable cannot be used.
     """
     if spec.profile and spec.profile not in catalogue.compositions:
-        raise NotFoundError(f"there is no profile {spec.profile!r}")
+        hint = did_you_mean(spec.profile, catalogue.compositions)
+        raise NotFoundError(f"there is no profile {spec.profile!r}", hint=hint)
     if spec.profile and not spec.is_changed:
         return catalogue.grants[spec.profile]
+    layer, environment = agent_layer(catalogue, spec)
+    return make_grant(catalogue, _named(catalogue, spec), layer, environment)
+
+
+def agent_layer(catalogue: Catalogue, spec: AgentSpec) -> tuple[Layer, dict[str, Scalar]]:
+    """An agent's profile merged with its own changes, and the values of its variables.
+
+    Raises:
+        InvalidDataError: a capability, tool or variable cannot be used.
+    """
     for name in spec.capabilities:
         if name not in catalogue.names:
             path = f"$.capabilities.{name}"
@@ -62,12 +78,68 @@ def resolve_agent(catalogue: Catalogue, spec: AgentSpec) -> Grant:
     environment = bind(catalogue.variables.get(spec.profile, {}), spec.variables)
     lineage = (*catalogue.lineages.get(spec.profile, ()), _changes(spec))
     layer = flatten(lineage, environment, catalogue.names, problems)
-    named = catalogue.compositions.get(spec.profile) or Composition(name="", place=_REQUEST)
-    problems += check_entries(catalogue, named, layer)
+    problems += check_entries(catalogue, _named(catalogue, spec), layer)
     errors = [problem for problem in problems if problem.is_error]
     if errors:
-        raise InvalidDataError(errors[0].message, details={"path": "$.additional_tools"})
-    return make_grant(catalogue, named, layer, environment)
+        field = "disallowed_tools" if errors[0].code == "dead_denial" else "additional_tools"
+        raise InvalidDataError(errors[0].message, details={"path": f"$.{field}"})
+    return layer, environment
+
+
+def inherit(catalogue: Catalogue, spec: AgentSpec, above: Grant) -> Grant:
+    """What an agent holds that was given all its parent has, but for what its own changes take.
+
+    Raises:
+        InvalidDataError: a denied tool cannot be used.
+    """
+    if not spec.is_changed:
+        return above
+    own = resolve_agent(catalogue, msgspec.structs.replace(spec, profile="", capabilities={}))
+    no_tools = any(pattern.is_everything for pattern in own.denied)
+    kept = confine(catalogue, above, _without(catalogue, above, frozenset(own.denied_events)))
+    return msgspec.structs.replace(
+        kept,
+        claude_tools=frozenset() if no_tools else above.claude_tools - own.denied_tools,
+        denied=(*above.denied, *own.denied),
+        denied_events=tuple(sorted({*above.denied_events, *own.denied_events})),
+        denied_tools=above.denied_tools | own.denied_tools,
+        limits=above.limits.smallest(spec.limits),
+    )
+
+
+def _without(catalogue: Catalogue, grant: Grant, events: frozenset[str]) -> Grant:
+    kept = grant.events - events
+    return msgspec.structs.replace(grant, events=kept, bits=catalogue.universe.bits_of(kept))
+
+
+def unheld(catalogue: Catalogue, spec: AgentSpec, ceiling: Grant) -> Excess:
+    """What the changes name outright and the giver does not hold, whether or not it exists.
+
+    Without this, a spawn that is accepted would tell that an event does not exist.
+    """
+    entries = [ToolEntry.parse(text, _REQUEST) for text in spec.additional_tools]
+    patterns = [entry.pattern for entry in entries if entry.pattern and entry.pattern.exact]
+    named = {catalogue.universe.canonical(pattern.prefix): pattern.prefix for pattern in patterns}
+    return Excess(tuple(sorted(named[n] for n in named if n not in ceiling.events)), ())
+
+
+def check_denials(spec: AgentSpec, ceiling: Grant) -> None:
+    """Refuse denials that take nothing from what the giver holds, whether or not it exists.
+
+    Raises:
+        InvalidDataError: an entry is no tool, or denies nothing.
+    """
+    for text in spec.disallowed_tools:
+        pattern = ToolEntry.parse(text, _REQUEST).pattern
+        if pattern is not None and not any(map(pattern.covers, ceiling.events)):
+            raise InvalidDataError(
+                f"nothing that you hold matches {text!r}, so this denies nothing",
+                details={"path": "$.disallowed_tools"},
+            )
+
+
+def _named(catalogue: Catalogue, spec: AgentSpec) -> Composition:
+    return catalogue.compositions.get(spec.profile) or Composition(name="", place=_REQUEST)
 
 
 def _changes(spec: AgentSpec) -> Composition:

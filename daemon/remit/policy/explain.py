@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from remit.model.agent import AgentSpec
 from remit.model.capability import Capability
 from remit.model.composition import Scalar
 from remit.model.decision import Reason
@@ -15,6 +16,7 @@ from remit.model.place import Place
 from remit.model.suggest import nearest
 from remit.policy.catalogue import Catalogue
 from remit.policy.compiler import layer_of
+from remit.policy.delegate import agent_layer
 from remit.policy.flatten import Layer
 from remit.policy.resolve import chosen, gated_capabilities, hold
 
@@ -80,8 +82,25 @@ def explain(
     catalogue: Catalogue, profile: str, event: str, variables: Mapping[str, Scalar] | None = None
 ) -> Explanation:
     """Explain a decision about an event in a profile."""
-    name = catalogue.universe.canonical(event)
     layer, _ = layer_of(catalogue, profile, variables or {})
+    return explain_layer(catalogue, profile, layer, event)
+
+
+def explain_agent(catalogue: Catalogue, spec: AgentSpec, event: str) -> Explanation:
+    """Explain a decision about an event in the profile and the changes of an agent.
+
+    What its ancestors cut is not looked at.
+
+    Raises:
+        RemitError: the profile is gone, or does not fit the changes any more.
+    """
+    layer, _ = agent_layer(catalogue, spec)
+    return explain_layer(catalogue, spec.profile, layer, event)
+
+
+def explain_layer(catalogue: Catalogue, profile: str, layer: Layer, event: str) -> Explanation:
+    """Explain a decision from rules that have been merged already."""
+    name = catalogue.universe.canonical(event)
     exists = name in catalogue.universe.index
     by_capability = _capability_rules(catalogue, profile, layer, name) if exists else ()
     added = _added_rules(catalogue, layer, name) if exists else ()

@@ -2,8 +2,8 @@
 
 Among equals (several parents, several mixins, several components) order never matters: a capability
 switched off by one of them is off, lists are joined, and the smallest limit wins. Between ranks the
-later one decides about its flags: parents, then mixins, then the profile's own keys. A denial is
-never undone.
+later one decides about its flags: parents, then mixins, then the profile's own keys. Neither a
+denial nor a demand for approval is ever undone.
 """
 
 import re
@@ -32,6 +32,7 @@ class Layer(msgspec.Struct, frozen=True):
     """By the id of the capability, whatever name the flag was written by."""
     allowed: tuple[ToolEntry, ...] = ()
     disallowed: tuple[ToolEntry, ...] = ()
+    approval: tuple[ToolEntry, ...] = ()
     limits: Limits = NO_LIMITS
     prompt: str = ""
 
@@ -123,6 +124,7 @@ def _joined(layers: list[Layer], flags: Mapping[str, Flag]) -> Layer:
         flags=flags,
         allowed=_union(layer.allowed for layer in layers),
         disallowed=_union(layer.disallowed for layer in layers),
+        approval=_union(layer.approval for layer in layers),
         limits=limits,
         prompt="\n\n".join(layer.prompt for layer in layers if layer.prompt),
     )
@@ -156,6 +158,7 @@ def _layer_of(
         flags=flags,
         allowed=_entries(part.allowed, environment, problems),
         disallowed=_entries(part.disallowed, environment, problems),
+        approval=_entries(part.approval, environment, problems),
         limits=part.limits,
         prompt=_filled(part.prompt, environment, problems) if part.prompt else "",
     )

@@ -34,7 +34,7 @@ class Migration(msgspec.Struct, frozen=True, kw_only=True):
     """The capabilities that are new."""
     denied: tuple[str, ...]
     """The denials that are new."""
-    limits_changed: dict[str, list[int | None]]
+    limits_changed: dict[str, list[Any]]
     composition: Composition
     """The migrated profile itself."""
 

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from remit.model.grant import Grant
+from remit.model.limits import is_wider
 
 _NOBODY = Grant(profile="", revision=0, bits=0, events=frozenset())
 
@@ -17,7 +18,7 @@ class Change(msgspec.Struct, frozen=True):
     revoked: tuple[str, ...]
     tools_granted: tuple[str, ...]
     tools_revoked: tuple[str, ...]
-    limits_changed: dict[str, list[int | None]]
+    limits_changed: dict[str, list[Any]]
     """Each changed limit with its value before and after; None is "no limit"."""
 
     @property
@@ -27,10 +28,7 @@ class Change(msgspec.Struct, frozen=True):
 
     @property
     def _raised(self) -> bool:
-        return any(
-            before is not None and (after is None or after > before)
-            for before, after in self.limits_changed.values()
-        )
+        return any(is_wider(before, after) for before, after in self.limits_changed.values())
 
     @property
     def is_empty(self) -> bool:
@@ -49,6 +47,8 @@ class Plan(msgspec.Struct, frozen=True):
 
     changes: dict[str, Change]
     unchanged: int
+    agents: int = 0
+    """How many living agents hold more, less or under other limits."""
 
     def to_json(self) -> dict[str, Any]:
         """The shape that outside programs read; the summary comes last."""
@@ -62,13 +62,13 @@ class Plan(msgspec.Struct, frozen=True):
                 "tools_granted": sum(len(c.tools_granted) for c in self.changes.values()),
                 "tools_revoked": sum(len(c.tools_revoked) for c in self.changes.values()),
                 "profiles": len(self.changes),
-                "agents": 0,
+                "agents": self.agents,
                 "unchanged": self.unchanged,
             },
         }
 
 
-def plan(before: Mapping[str, Grant], after: Mapping[str, Grant]) -> Plan:
+def plan(before: Mapping[str, Grant], after: Mapping[str, Grant], *, agents: int = 0) -> Plan:
     """Compare the grants of two revisions; a missing profile grants nothing."""
     changes = {
         name: compare(before.get(name, _NOBODY), after.get(name, _NOBODY))
@@ -76,14 +76,14 @@ def plan(before: Mapping[str, Grant], after: Mapping[str, Grant]) -> Plan:
     }
     changed = {name: change for name, change in changes.items() if not change.is_empty}
     order = sorted(changed, key=lambda name: (not changed[name].widens, name))
-    return Plan({name: changed[name] for name in order}, len(changes) - len(changed))
+    return Plan({name: changed[name] for name in order}, len(changes) - len(changed), agents)
 
 
 def compare(before: Grant, after: Grant) -> Change:
     """The difference between two grants."""
     old, new = before.limits, after.limits
     names = [n for n in old.__struct_fields__ if getattr(old, n) != getattr(new, n)]
-    exist = before is not _NOBODY and after is not _NOBODY
+    exist = before.revision and after.revision  # nobody's grant belongs to no revision
     return Change(
         granted=tuple(sorted(after.events - before.events)),
         revoked=tuple(sorted(before.events - after.events)),

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from itertools import islice, product
+from typing import Any
 
 from remit.errors import ConflictError
 from remit.model.composition import Composition, Condition, Scalar
@@ -30,7 +31,7 @@ def compile_beside(
 
 def prove_same(
     catalogue: Catalogue, kin: Kin, written: Universe, migrated: Composition
-) -> dict[str, list[int | None]]:
+) -> dict[str, list[Any]]:
     """Compare before and after for everybody; answers the limits that change.
 
     Raises:
@@ -38,7 +39,7 @@ def prove_same(
     """
     name = migrated.name
     everyone = [migrated if c.name == name else c for c in kin.everyone]
-    changed: dict[str, list[int | None]] = {}
+    changed: dict[str, list[Any]] = {}
     for universe in (written, catalogue.universe):
         before = compile_beside(catalogue, kin.everyone, universe)
         try:

@@ -100,6 +100,7 @@ def make_grant(
         events=events,
         denied=_denials(universe, layer.disallowed),
         denied_events=tuple(universe.names_in(denied)),
+        approval_required=_waiting_events(catalogue, layer, bits),
         exposed=events if not bits & ~exposed else frozenset(universe.names_in(bits & exposed)),
         claude_tools=frozenset(tools),
         denied_tools=frozenset(e.model_tool for e in layer.disallowed if e.model_tool),
@@ -113,13 +114,19 @@ def make_grant(
     )
 
 
+def _waiting_events(catalogue: Catalogue, layer: Layer, bits: int) -> frozenset[str]:
+    """Which of some events need an approval at each call; patterns reach as far as a denial's."""
+    waiting = catalogue.universe.approved_only | denied_bits(catalogue, layer.approval)
+    return frozenset(catalogue.universe.names_in(bits & waiting))
+
+
 def _denials(universe: Universe, entries: Iterable[ToolEntry]) -> tuple[EventPattern, ...]:
     patterns = (entry.pattern for entry in entries if entry.pattern)
     return tuple(denial for pattern in patterns for denial in universe.denials(pattern))
 
 
 def denied_bits(catalogue: Catalogue, entries: Iterable[ToolEntry]) -> int:
-    """Every event that a deny list takes away."""
+    """Every event that the entries of a deny list cover."""
     bits = 0
     for entry in entries:
         if entry.pattern:
@@ -202,6 +209,9 @@ def confine(catalogue: Catalogue, grant: Grant, ceiling: Grant) -> Grant:
         confined,
         claude_tools=grant.claude_tools & ceiling.claude_tools,
         limits=grant.limits.smallest(ceiling.limits),
+        # What the parent may do only with an approval, nobody it spawns does without one.
+        approval_required=confined.approval_required
+        | (ceiling.approval_required & confined.events),
     )
 
 
@@ -211,6 +221,7 @@ def _with_events(catalogue: Catalogue, grant: Grant, events: frozenset[str]) -> 
         events=events,
         bits=catalogue.universe.bits_of(events),
         exposed=grant.exposed & events,
+        approval_required=grant.approval_required & events,
     )
 
 

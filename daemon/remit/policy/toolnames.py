@@ -24,7 +24,7 @@ def tool_names(universe: Universe) -> dict[str, str]:
     """
     plain = {
         event: (_shape(_wish(universe, event)), _shape(event.replace(":", "__")))
-        for event in universe.names
+        for event in _callable(universe)
     }
     names = _settle(plain)
     if len(names) == len(plain):
@@ -47,9 +47,14 @@ def _settle(candidates: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
 def conflicts(universe: Universe) -> list[tuple[str, list[str]]]:
     """The short names that more than one event wished for."""
     wishes: dict[str, list[str]] = {}
-    for event in universe.names:
+    for event in _callable(universe):
         wishes.setdefault(_shape(_wish(universe, event)), []).append(event)
     return sorted((name, events) for name, events in wishes.items() if len(events) > 1)
+
+
+def _callable(universe: Universe) -> list[str]:
+    """All events but those that are only pushed: they are no tools."""
+    return [event for event in universe.names if not universe.specs[event].pushed]
 
 
 def _wish(universe: Universe, event: str) -> str:

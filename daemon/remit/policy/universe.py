@@ -28,6 +28,8 @@ class Universe(msgspec.Struct, frozen=True, eq=False):
     aliases: Mapping[str, str]
     named_only: int
     """Bits of the events that no wildcard grants."""
+    approved_only: int = 0
+    """Bits of the events whose every call needs an operator's yes."""
 
     @property
     def everything(self) -> int:
@@ -108,7 +110,8 @@ def make_universe(specs: Iterable[EventSpec]) -> Universe:
         alias: name for name in names for alias in by_name[name].aliases if alias not in by_name
     }
     named_only = sum(1 << index[name] for name in names if not by_name[name].wildcard)
-    return Universe(by_name, names, index, aliases, named_only)
+    approved_only = sum(1 << index[name] for name in names if by_name[name].approval)
+    return Universe(by_name, names, index, aliases, named_only, approved_only)
 
 
 def universe_of_names(names: Iterable[str]) -> Universe:

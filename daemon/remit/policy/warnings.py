@@ -22,6 +22,21 @@ def check_entries(catalogue: Catalogue, composition: Composition, layer: Layer) 
             message = f"no event matches {entry.text!r}, so this denies nothing"
             hint = did_you_mean(entry.text, _known_events(catalogue))
             problems.append(Problem(entry.place, "dead_denial", message, hint))
+    return [*problems, *_approval_problems(catalogue, layer)]
+
+
+def _approval_problems(catalogue: Catalogue, layer: Layer) -> list[Problem]:
+    """A demand for approval that protects nothing is as dangerous as a denial that does not."""
+    problems = []
+    for entry in layer.approval:
+        if entry.pattern is None:
+            message = f"{entry.text!r} is no event, and only calls of events wait for approval"
+            hint = "write an event or a pattern, as in 'state:delete'"
+            problems.append(Problem(entry.place, "dead_approval", message, hint))
+        elif not _denies_something(catalogue, entry):
+            message = f"no event matches {entry.text!r}, so nothing waits for approval"
+            hint = did_you_mean(entry.text, _known_events(catalogue))
+            problems.append(Problem(entry.place, "dead_approval", message, hint))
     return problems
 
 

@@ -14,6 +14,7 @@
     ├── ConflictError              conflict
     ├── TooLargeError              too_large
     ├── LimitError                 limit_exceeded      details.retry_after
+    ├── ApprovalPendingError       approval_pending    it runs once it is approved; details.review
     ├── StoreError                 store_unavailable
     ├── HandlerError               invalid_handler     a decorated function that cannot be served
     ├── SettingsError              invalid_settings    a configuration value is wrong
@@ -123,6 +124,12 @@ class LimitError(RemitError):
     """Too much at once; `details.retry_after` says when to come back."""
 
     code = "limit_exceeded"
+
+
+class ApprovalPendingError(RemitError):
+    """The call waits for somebody's yes; repeating it with the same data finds `details.review`."""
+
+    code = "approval_pending"
 
 
 class StoreError(RemitError):

@@ -108,10 +108,15 @@ def test_every_setting_can_stand_in_a_file(here: Path, env: dict[str, str]) -> N
         endpoint = "tcp://127.0.0.1:7420"
         log_format = "json"
         log_level = "debug"
+        watch = false
+        watch_debounce_ms = 50
         request_timeout = 1
         drain_timeout = 0.5
         max_in_flight = 8
         audit_sample = 0.5
+        audit_keep = 0
+        approval_timeout = 60
+        approval_wait = 5
         state_value_limit = 1024
     """)
     settings = load(here, env)
@@ -119,7 +124,7 @@ def test_every_setting_can_stand_in_a_file(here: Path, env: dict[str, str]) -> N
     assert (settings.request_timeout, settings.drain_timeout) == (1.0, 0.5)
     assert settings.home == Path.home() / "state"
     assert [str(origin) for origin in settings.origins.values()] == [
-        f"{here}:{line}" for line in range(2, 15)
+        f"{here}:{line}" for line in range(2, 20)
     ]
 
 

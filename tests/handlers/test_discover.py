@@ -13,9 +13,9 @@ async def test_a_summary_counts_by_namespace(desk: Desk) -> None:
     told = await desk.ask("minimal", "system:discover")
     assert told == {
         "level": "summary",
-        "total": 6,
+        "total": 9,
         "revision": 1,
-        "namespaces": {"permission": 3, "system": 3},
+        "namespaces": {"event": 2, "permission": 4, "system": 3},
     }
 
 
@@ -52,7 +52,8 @@ async def test_the_shortest_format_is_one_line_a_namespace(desk: Desk) -> None:
     asked = {"level": "full", "format": "ultra_compact"}
     told = await desk.ask("minimal", "system:discover", asked)
     assert told["text"].splitlines() == [
-        "permission: check check_many explain",
+        "event: subscribe unsubscribe",
+        "permission: changed check check_many explain",
         "system: discover health help",
     ]
 
@@ -83,4 +84,4 @@ async def test_a_filtered_tool_list_bills_what_it_sends(desk: Desk) -> None:
 
 async def test_help_without_an_event_lists_what_the_caller_has(desk: Desk) -> None:
     told = await desk.ask("minimal", "system:help")
-    assert (told["level"], told["total"]) == ("namespace", 6)
+    assert (told["level"], told["total"]) == ("namespace", 9)

@@ -87,6 +87,7 @@ async def test_help_tells_everything_about_an_event(desk: Desk) -> None:
         "resource_intensive": True,
         "open_world": True,
         "wildcard": False,
+        "pushed": False,
         "timeout": 2.5,
         "since": "0.1",
         "aliases": ["lab:cook"],

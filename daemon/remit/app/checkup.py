@@ -37,6 +37,7 @@ def examine(settings: Settings) -> list[Check]:
         _python,
         _packages,
         _home,
+        _keys,
         _socket,
         _definitions,
     )
@@ -78,6 +79,25 @@ def _home(settings: Settings) -> Iterator[Check]:
         yield Check("home", state, finding.message, finding.repair)
     if not findings:
         yield Check("home", "fine", f"{home.path} is yours alone")
+
+
+def _keys(settings: Settings) -> Iterator[Check]:
+    """Keys that are there but cannot be used; the next start would stop at them."""
+    home = Home(settings.home)
+    there = [path for path in (home.server_key, home.operator_key) if path.is_file()]
+    if not there:
+        return
+    from remit_client.errors import RemitError as ClientError  # noqa: PLC0415
+    from remit_client.keys import load_key  # noqa: PLC0415 - zmq, only when there are keys
+
+    for path in there:
+        try:
+            load_key(path)
+        except ClientError as error:
+            # Loose modes are told with the home, and the next start tightens them.
+            if not path.stat().st_mode & 0o077:
+                repair = "restore it from a backup; a new server key locks out all who know the old"
+                yield Check("keys", "broken", error.message, repair)
 
 
 def _socket(settings: Settings) -> Iterator[Check]:

@@ -4,26 +4,28 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from typing import Any
 
 import anyio
-import anyio.to_thread
 import structlog
 
 from remit import __version__
 from remit.app.handlers import load_all_handlers
 from remit.app.parts import make_services
+from remit.app.reload import open_authority
 from remit.app.secrets import first_keys
-from remit.app.workbench import definition_files
+from remit.app.watch import watch_definitions
+from remit.app.workbench import definition_files, definition_paths
 from remit.config.home import Home, ipc_endpoint, prepare_home
 from remit.config.lock import hold_lock
 from remit.config.served import remember_served
 from remit.config.settings import Settings
 from remit.faces.zmq import Limits, serve
-from remit.model.place import DefinitionError
-from remit.runtime.authority import Authority
+from remit.faces.zmq.peers import Peer
+from remit.runtime.capability_reviews import approvals_in, load_decisions
 from remit.runtime.dispatcher import Dispatcher
 from remit.runtime.keyring import KeyRing
 from remit.runtime.services import Services
@@ -60,13 +62,9 @@ class Daemon:
     async def reload(self) -> None:
         """Read the definitions again; a bad edit changes nothing but the mark that says so."""
         try:
-            plan = await anyio.to_thread.run_sync(self.services.authority.reload)
-        except DefinitionError as error:
-            problems = [problem.to_json() for problem in error.problems]
-            log.warning("config_rejected", problems=problems)
-            return
-        summary = plan.to_json()["summary"]
-        log.info("config_changed", revision=self.services.authority.catalogue.revision, **summary)
+            await self.services.reloader.reload()
+        except Exception:  # a reload that breaks must not end what is in force
+            log.exception("reload_failed")
 
 
 @asynccontextmanager
@@ -87,8 +85,14 @@ async def run_daemon(settings: Settings) -> AsyncGenerator[Daemon]:
         for failure in loaded.failures:
             log.error("handlers_not_loaded", module=failure.module, problem=str(failure))
         specs = [handler.spec for handler in loaded.handlers.values()]
-        authority = Authority(specs, lambda: definition_files(settings))
         async with SqliteStore(str(home.database)) as store:
+            decisions = await load_decisions(store)
+            authority, difference = await open_authority(
+                specs,
+                lambda: definition_files(settings),
+                store,
+                approvals=approvals_in(decisions),
+            )
             keyring = KeyRing(keys.operator_public, authority.fleet)
             await keyring.load(store)
             services = make_services(
@@ -97,8 +101,14 @@ async def run_daemon(settings: Settings) -> AsyncGenerator[Daemon]:
                 store,
                 keyring,
                 audit_sample=settings.audit_sample,
+                audit_folder=home.audit,
+                audit_keep=settings.audit_keep,
+                approval_timeout=settings.approval_timeout,
+                approval_wait=settings.approval_wait,
+                decisions=decisions,
                 state_value_limit=settings.state_value_limit,
             )
+            await services.approvals.load()
             dispatcher = Dispatcher(services, loaded.handlers, timeout=settings.request_timeout)
             async with serve(
                 dispatcher,
@@ -111,14 +121,54 @@ async def run_daemon(settings: Settings) -> AsyncGenerator[Daemon]:
             ) as face:
                 keyring.on_revoke = lambda name: _evict(face.evict, name)
                 services.courier.post = face
-                face.on_gone = services.courier.bus.drop
-                remember_served(home, settings)
-                home.endpoint.write_text(face.endpoint + "\n", encoding="utf-8")
-                try:
-                    yield Daemon(services, dispatcher, {"zmq": face.endpoint})
-                finally:
-                    home.endpoint.unlink(missing_ok=True)
-                    home.served.unlink(missing_ok=True)
+                face.on_arrival = lambda peer: services.mailbox.arrived(peer.name)
+                face.on_gone = partial(_forget, services)
+                if difference is not None:
+                    services.reloader.announce(difference)
+                daemon = Daemon(services, dispatcher, {"zmq": face.endpoint})
+                with _findable(home, settings, face.endpoint):
+                    async with (
+                        _watching(settings, daemon.reload),
+                        services.auditor.rotating(),
+                        services.mailbox.delivering(),
+                    ):
+                        yield daemon
+
+
+@contextmanager
+def _findable(home: Home, settings: Settings, endpoint: str) -> Generator[None]:
+    """Write down where and what is served, for as long as it is."""
+    remember_served(home, settings)
+    home.endpoint.write_text(endpoint + "\n", encoding="utf-8")
+    try:
+        yield
+    finally:
+        home.endpoint.unlink(missing_ok=True)
+        home.served.unlink(missing_ok=True)
+
+
+@asynccontextmanager
+async def _watching(
+    settings: Settings, reload: Callable[[], Awaitable[None]]
+) -> AsyncGenerator[None]:
+    """Put edits in force by themselves, if that is wanted."""
+    async with anyio.create_task_group() as tasks:
+        if settings.watch:
+            tasks.start_soon(
+                partial(
+                    watch_definitions,
+                    *definition_paths(settings),
+                    reload,
+                    debounce_ms=settings.watch_debounce_ms,
+                )
+            )
+        yield
+        tasks.cancel_scope.cancel()
+
+
+def _forget(services: Services, peer: Peer) -> None:
+    services.courier.bus.drop(peer)
+    services.mailbox.gone(peer.name)
 
 
 def _evict(evict: Callable[[str], int], name: str) -> None:

@@ -11,10 +11,18 @@ from remit.runtime.loading import ModuleFailure, load_handlers, plugin_modules
 from remit.runtime.registry import REGISTRY
 
 BUILT_IN = (
+    "remit.handlers.agent",
+    "remit.handlers.agent_view",
+    "remit.handlers.audit",
     "remit.handlers.capability",
     "remit.handlers.composition",
+    "remit.handlers.config",
+    "remit.handlers.conversation",
+    "remit.handlers.event",
     "remit.handlers.key",
+    "remit.handlers.message",
     "remit.handlers.permission",
+    "remit.handlers.review",
     "remit.handlers.state",
     "remit.handlers.system",
 )

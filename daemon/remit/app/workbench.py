@@ -31,7 +31,12 @@ class Workbench(msgspec.Struct, frozen=True, eq=False):
 
 
 def definition_files(settings: Settings) -> Files:
-    """Read the configured definitions, or the starter's.
+    """Read the configured definitions, or the starter's."""
+    return read_files(*definition_paths(settings))
+
+
+def definition_paths(settings: Settings) -> tuple[Path, Path | None]:
+    """Where the catalogue and the folder of compositions are.
 
     A catalogue of one's own comes with compositions of one's own, or with none.
     """
@@ -40,7 +45,7 @@ def definition_files(settings: Settings) -> Files:
     if compositions is None:
         beside = catalogue.parent / "compositions"
         compositions = beside if settings.catalogue is None or beside.is_dir() else None
-    return read_files(catalogue, compositions)
+    return catalogue, compositions
 
 
 def open_workbench(settings: Settings, events: Path | None = None) -> Workbench:

@@ -24,7 +24,7 @@ from remit.model.capability import (
     PlacedPattern,
     Ref,
 )
-from remit.model.limits import LIMIT_NAMES, Limits
+from remit.model.limits import LIMIT_NAMES, PREFIX_LIMIT, Limits
 from remit.model.patterns import EventPattern
 from remit.model.place import Place
 
@@ -67,6 +67,13 @@ LIMITS = RecordKind(
     {
         name: Field(WholeKind(), f"{name.replace('_', ' ')}; the smallest of several sources wins")
         for name in LIMIT_NAMES
+        if name != PREFIX_LIMIT
+    }
+    | {
+        PREFIX_LIMIT: Field(
+            ListKind(TextKind(limit=512)),
+            "Keys of the shared state must start with one of these; of several lists all count",
+        )
     },
     _limits,
     "limits",

@@ -123,6 +123,7 @@ class WhenKind(msgspec.Struct, frozen=True):
 
 
 _TOOL_LIST = ListKind(TextKind(Text, what="an event, a pattern or a model tool"), single=True)
+_EVENT_LIST = ListKind(TextKind(Text, what="an event or a pattern"), single=True)
 _TOOL_FIELDS: dict[str, Field] = {
     "allowed_tools": Field(_TOOL_LIST, "Explicit list of events, patterns and model tools"),
     "additional_tools": Field(_TOOL_LIST, "Added to what the capabilities give"),
@@ -282,6 +283,7 @@ def composition_kind(open_source: OpenSource) -> RecordKind:
         "components": Field(ListKind(ComponentKind(open_source)), "The components form"),
         "capabilities": Field(_FLAGS, "Capabilities switched on or off"),
         **_TOOL_FIELDS,
+        "approval_required": Field(_EVENT_LIST, "Events whose every call waits for an operator"),
         "limits": Field(LIMITS, "Limits of this profile"),
         "prompt": Field(_PROMPT, "The agent's own system prompt"),
     }
@@ -293,6 +295,7 @@ def _composition(values: dict[str, Any], node: Node) -> Composition:
     own = msgspec.structs.replace(
         _tools(values),
         flags=values.get("capabilities", ()),
+        approval=values.get("approval_required", ()),
         limits=values.get("limits", NO_LIMITS),
         prompt=values.get("prompt"),
     )

@@ -25,6 +25,18 @@ class Files(msgspec.Struct):
     folder: str = ""
     """The compositions folder on disk; empty for texts, which have no `source:` files."""
     problems: list[Problem] = []
+    sources: dict[str, str] = {}
+    """The display names of the `source:` files that were read, by the names they go by."""
+    kept: bool = False
+    """These bytes come from memory: nothing more is read from disk."""
+
+    def same_as(self, other: "Files") -> bool:
+        """Tell whether the other files say the same, byte by byte."""
+        return (self.catalogue, self.compositions, self.contents) == (
+            other.catalogue,
+            other.compositions,
+            other.contents,
+        )
 
     def illustrate(self, problems: Iterable[Problem]) -> tuple[Problem, ...]:
         """Add to each problem the line it stands on, so that a caret can be drawn."""
@@ -80,7 +92,9 @@ def read_source(files: Files, name: str) -> tuple[str, bytes | str]:
 
     INVARIANT: after resolving every link the file lies inside the compositions folder.
     """
-    if not files.folder:
+    if name in files.sources:  # read already: the same bytes are meant
+        return files.sources[name], files.contents[files.sources[name]]
+    if files.kept or not files.folder:
         return name, "definitions given as text cannot name files"
     try:
         path = _inside(Path(files.folder), name)
@@ -93,6 +107,7 @@ def read_source(files: Files, name: str) -> tuple[str, bytes | str]:
         return name, f"{name!r} cannot be read: {error}"
     shown = _display(Path(files.folder) / name)
     files.contents[shown] = content
+    files.sources[name] = shown
     return shown, content
 
 

@@ -67,6 +67,11 @@ class Home(msgspec.Struct, frozen=True):
         return self.path / "served.json"
 
     @property
+    def audit(self) -> Path:
+        """The directory of rows that left the audit log."""
+        return self.path / "audit"
+
+    @property
     def keys(self) -> Path:
         """The directory of key pairs made for clients on this machine."""
         return self.path / "keys"

@@ -16,6 +16,7 @@ from remit.model.place import Place, Problem
 MAX_BYTES = 1 << 20
 MAX_DEPTH = 40
 MAX_NODES = 50_000
+_TOO_LARGE = "make it smaller; every profile has a file of its own"
 
 LINE_BREAK = re.compile("\r\n|[\r\n\x85\u2028\u2029]")
 """What ends a line in YAML; Python's own splitlines knows more."""
@@ -79,7 +80,7 @@ def decode_text(raw: bytes, file: str) -> str:
     """Accept UTF-8 text of a sane size, with or without a byte order mark."""
     if len(raw) > MAX_BYTES:
         message = f"the file has more than {MAX_BYTES:,} bytes"
-        raise _Refusal(Problem(Place(file), "too_large", message, "split the file"))
+        raise _Refusal(Problem(Place(file), "too_large", message, _TOO_LARGE))
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -139,7 +140,7 @@ def _build(text: str, file: str, problems: list[Problem]) -> Node | None:
         if count > MAX_NODES:
             place = _place_of(event, file)
             message = f"more than {MAX_NODES:,} nodes"
-            raise _Refusal(Problem(place, "too_large", message, "split the file"))
+            raise _Refusal(Problem(place, "too_large", message, _TOO_LARGE))
         if isinstance(event, yaml.CollectionEndEvent):
             stack.pop()
             continue

@@ -7,6 +7,7 @@ import msgspec
 from remit.config.home import Home
 from remit.config.lock import running_pid
 from remit.config.settings import Origin, Settings
+from remit.errors import HomeError
 
 _SHARED = ("catalogue", "compositions", "handlers", "handler_paths")
 
@@ -21,14 +22,22 @@ class Served(msgspec.Struct, frozen=True):
 
 
 def remember_served(home: Home, settings: Settings) -> None:
-    """Write down what this daemon serves."""
+    """Write down what this daemon serves.
+
+    Raises:
+        HomeError: it cannot be written; commands beside the daemon would mean something else.
+    """
     served = Served(
         _text(settings.catalogue),
         _text(settings.compositions),
         settings.handlers,
         tuple(str(path.absolute()) for path in settings.handler_paths),
     )
-    home.served.write_bytes(msgspec.json.encode(served))
+    try:
+        home.served.write_bytes(msgspec.json.encode(served))
+    except OSError as error:
+        message = f"{home.served} cannot be written: {error.strerror or error}"
+        raise HomeError(message, hint="make room there, or choose another --home") from error
 
 
 def _text(path: Path | None) -> str | None:

@@ -30,11 +30,16 @@ _MAX_PORT = 65_535
 _MODULE = r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*"
 _ENDPOINT = r"ipc:///.+|tcp://(\[[0-9A-Fa-f:.]+\]|[\w.*-]+):(?P<port>[0-9]{1,5})"
 
-Kind = Literal["path", "paths", "names", "endpoint", "choice", "seconds", "whole", "share"]
+Kind = Literal[
+    "path", "paths", "names", "endpoint", "choice", "seconds", "whole", "share", "switch"
+]
 
 
 class Setting(msgspec.Struct, frozen=True):
-    """One row of the table. `high` bounds a whole number, `choices` are the words of a choice."""
+    """One row of the table.
+
+    `low` and `high` bound a whole number, `choices` are the words of a choice.
+    """
 
     name: str
     kind: Kind
@@ -42,6 +47,7 @@ class Setting(msgspec.Struct, frozen=True):
     doc: str
     choices: tuple[str, ...] = ()
     high: int = 0
+    low: int = 1
 
     @property
     def variable(self) -> str:
@@ -75,10 +81,33 @@ SETTINGS: tuple[Setting, ...] = (
         "The least important message that is logged.",
         choices=("debug", "info", "warning", "error"),
     ),
+    Setting(
+        name="watch",
+        kind="switch",
+        default=True,
+        doc="Whether edited definitions come in force by themselves.",
+    ),
+    Setting(
+        "watch_debounce_ms",
+        "whole",
+        300,
+        "Milliseconds without a further edit before definitions are read.",
+        high=60_000,
+    ),
     Setting("request_timeout", "seconds", 30.0, "Seconds a handler may take."),
     Setting("drain_timeout", "seconds", 4.0, "Seconds that running requests get at shutdown."),
     Setting("max_in_flight", "whole", 256, "Requests that may run at once.", high=65_536),
     Setting("audit_sample", "share", 0.0, "Share of allowed reads that the audit keeps, 0 to 1."),
+    Setting(
+        "audit_keep",
+        "whole",
+        1_000_000,
+        "Rows the audit keeps at hand, older ones are archived; 0: all.",
+        low=0,
+        high=1_000_000_000,
+    ),
+    Setting("approval_timeout", "seconds", 300.0, "Seconds until an unanswered request lapses."),
+    Setting("approval_wait", "seconds", 20.0, "Seconds that a call waits for its approval."),
     Setting("state_value_limit", "whole", 262_144, "Bytes of one state value.", high=16_777_216),
 )
 
@@ -104,10 +133,15 @@ class Settings(msgspec.Struct, frozen=True):
     endpoint: str
     log_format: Literal["auto", "json", "pretty"]
     log_level: Literal["debug", "info", "warning", "error"]
+    watch: bool
+    watch_debounce_ms: int
     request_timeout: float
     drain_timeout: float
     max_in_flight: int
     audit_sample: float
+    audit_keep: int
+    approval_timeout: float
+    approval_wait: float
     state_value_limit: int
     origins: dict[str, Origin]
 
@@ -241,6 +275,8 @@ def _from_text(name: str, value: object) -> object:
         return value
     if row.kind in {"names", "paths"}:
         return [part.strip() for part in value.split(",") if part.strip()]
+    if row.kind == "switch":
+        return {"true": True, "false": False}.get(value, value)
     if row.kind in {"seconds", "whole", "share"}:
         try:
             return int(value) if row.kind == "whole" else float(value)
@@ -298,8 +334,14 @@ def _read_share(row: Setting, value: object, base: Path) -> float:
 
 
 def _read_whole(row: Setting, value: object, base: Path) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= row.high:
-        raise _WrongError(f"a whole number from 1 to {row.high}")
+    if isinstance(value, bool) or not isinstance(value, int) or not row.low <= value <= row.high:
+        raise _WrongError(f"a whole number from {row.low} to {row.high}")
+    return value
+
+
+def _read_switch(row: Setting, value: object, base: Path) -> bool:
+    if not isinstance(value, bool):
+        raise _WrongError("true or false")
     return value
 
 
@@ -312,6 +354,7 @@ _READERS: dict[Kind, Callable[[Setting, Any, Path], Any]] = {
     "seconds": _read_seconds,
     "whole": _read_whole,
     "share": _read_share,
+    "switch": _read_switch,
 }
 
 

@@ -11,9 +11,11 @@ from remit.model.event import Effect
 from remit.model.grant import Grant
 from remit.model.place import DefinitionError
 from remit.model.suggest import did_you_mean
+from remit.policy.catalogue import Catalogue
 from remit.policy.compiler import resolve as resolve_profile
 from remit.policy.plan import plan as make_plan
 from remit.policy.resolve import confine
+from remit.runtime.changes import changes_between, holdings
 from remit.runtime.context import Context
 from remit.runtime.drafts import Draft, compile_draft
 from remit.runtime.paging import PAGE_LIMIT, PAGE_MAX, page
@@ -128,6 +130,7 @@ def plan(
     compositions: dict[str, str] | None = None,
     catalogue: str | None = None,
     remove: list[str] | None = None,
+    complete: bool = False,  # noqa: FBT001, FBT002 - a field of the request
 ) -> dict[str, Any]:
     """Tell what edited files would grant and take away, and put nothing in force.
 
@@ -135,16 +138,27 @@ def plan(
         compositions: edited composition files: their text by file name, as in 'reviewer.yaml'.
         catalogue: the edited capabilities.yaml.
         remove: composition files to leave out.
+        complete: whether all composition files that are not given are to be left out.
     """
-    draft = Draft(compositions or {}, catalogue, remove or [])
-    after: Mapping[str, Grant] = compile_draft(ctx, draft).grants
-    before = ctx.catalogue.grants
+    draft = Draft(compositions or {}, catalogue, remove or [], complete)
+    tried = compile_draft(ctx, draft)
+    before: Mapping[str, Grant] = ctx.catalogue.grants
+    after: Mapping[str, Grant] = tried.grants
     if not ctx.sees_everything:
         # Of profiles that are visible or new; what the caller does not hold itself stays hidden.
         hidden = before.keys() - visible_profiles(ctx)
         before = _confined(ctx, before, hidden)
         after = _confined(ctx, after, hidden)
-    return make_plan(before, after).to_json()
+    return make_plan(before, after, agents=_affected(ctx, tried)).to_json()
+
+
+def _affected(ctx: Context, tried: Catalogue) -> int:
+    """How many living agents an edit changes, among those the caller may see."""
+    # Handlers like this one run in a thread: the fleet's own memory is not theirs to touch.
+    fleet = ctx.services.authority.fleet
+    names = None if ctx.sees_everything else fleet.subtree(ctx.principal.id)
+    before = holdings(fleet.copy(), ctx.catalogue, names)
+    return len(changes_between(before, holdings(fleet.copy(), tried, names)))
 
 
 def _confined(ctx: Context, grants: Mapping[str, Grant], hidden: Set[str]) -> dict[str, Grant]:

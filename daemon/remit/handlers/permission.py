@@ -4,7 +4,8 @@ from typing import Annotated, Any
 
 import msgspec
 
-from remit.errors import InvalidDataError, UnknownAgentError
+from remit.errors import InvalidDataError, RemitError, UnknownAgentError
+from remit.model.agent import Agent
 from remit.model.decision import GRANTED, Reason
 from remit.model.grant import Grant
 from remit.model.patterns import EventPattern
@@ -12,8 +13,9 @@ from remit.model.principal import Principal
 from remit.model.suggest import did_you_mean, nearest
 from remit.policy.decide import refusal
 from remit.policy.explain import explain as explain_decision
-from remit.policy.explain import givers_of
+from remit.policy.explain import explain_agent, givers_of
 from remit.runtime.context import Context
+from remit.runtime.descent import is_in_reach, unknown_agent
 from remit.runtime.registry import event_handler
 from remit.runtime.view import visible_profiles
 
@@ -86,35 +88,75 @@ def explain(
         principal = _principal(ctx, agent)
         if principal.is_operator:
             return _operator_explanation(ctx, event)
-        profile, subject = principal.profile, principal.id
-    else:
-        subject = profile
+        return _agent_explanation(ctx, principal, event)
     visible = visible_profiles(ctx)
     if profile not in visible:
         message = f"there is no profile {profile!r} that you may ask about"
         raise UnknownAgentError(message, hint=did_you_mean(profile, visible))
-    found = explain_decision(ctx.catalogue, profile, event).to_json() | {"subject": subject}
+    found = explain_decision(ctx.catalogue, profile, event).to_json()
     if ctx.principal.is_operator:
         return found
     reason = _reason(ctx, ctx.catalogue.grants[profile], event)
     return _discreet(ctx, found | {"reason": reason}, event)
 
 
-def _operator_explanation(ctx: Context, event: str) -> dict[str, Any]:
-    """The operator needs no rule: everything that exists is allowed."""
-    grant = ctx.services.authority.current.everything
+def _agent_explanation(ctx: Context, principal: Principal, event: str) -> dict[str, Any]:
+    """The rules of the agent itself, and the ancestor that cuts what they would allow."""
+    agent = ctx.services.authority.fleet.get(principal.id)
+    _, grant = _subject(ctx, principal.id)
+    reason = _reason(ctx, grant, event)
+    found = _no_rules(ctx, event) if agent is None else _agent_rules(ctx, agent, event)
+    found |= {
+        "allowed": reason == GRANTED,
+        "reason": reason,
+        "subject": principal.id,
+        "cut_by": None if reason == GRANTED else _cut_by(ctx, principal.id, event),
+    }
+    return found if ctx.principal.is_operator else _discreet(ctx, found, event)
+
+
+def _agent_rules(ctx: Context, agent: Agent, event: str) -> dict[str, Any]:
+    """What stands in files that the caller may not see is left out."""
+    profile = agent.spec.profile
+    hidden = profile and not ctx.principal.is_operator and profile not in visible_profiles(ctx)
+    if hidden or agent.spec.inherit:
+        return _no_rules(ctx, event)
+    try:
+        return explain_agent(ctx.catalogue, agent.spec, event).to_json()
+    except RemitError:  # its profile is gone: it holds nothing, and no rule says so
+        return _no_rules(ctx, event)
+
+
+def _cut_by(ctx: Context, agent: str, event: str) -> str | None:
+    """The ancestor that cuts; of those above its own parent the caller hears nothing."""
+    fleet = ctx.services.authority.fleet
     name = ctx.catalogue.universe.canonical(event)
-    allowed = name in grant.events
+    found = fleet.cut_by(agent, name, ctx.catalogue)
+    if found is None or is_in_reach(ctx, found):
+        return found
+    caller = fleet.get(ctx.principal.id)
+    return None if caller is None else caller.parent
+
+
+def _no_rules(ctx: Context, event: str) -> dict[str, Any]:
     return {
-        "allowed": allowed,
-        "reason": GRANTED if allowed else "unknown_event",
-        "subject": "operator",
-        "event": name,
+        "event": ctx.catalogue.universe.canonical(event),
         "revision": ctx.catalogue.revision,
         "granted_by": [],
         "denied_by": [],
         "pending_review": [],
         "near_misses": [],
+    }
+
+
+def _operator_explanation(ctx: Context, event: str) -> dict[str, Any]:
+    """The operator needs no rule: everything that exists is allowed."""
+    grant = ctx.services.authority.current.everything
+    allowed = ctx.catalogue.universe.canonical(event) in grant.events
+    return _no_rules(ctx, event) | {
+        "allowed": allowed,
+        "reason": GRANTED if allowed else "unknown_event",
+        "subject": "operator",
     }
 
 
@@ -177,6 +219,27 @@ def _row(kind: str, subject: str, grant: Grant, events: list[str]) -> dict[str, 
     return {"kind": kind, "subject": subject, "allowed": allowed}
 
 
+@event_handler("permission:changed", capability="self_knowledge", effect="read", pushed=True)
+def changed(
+    gained: list[str],
+    lost: list[str],
+    tools_gained: list[str],
+    tools_lost: list[str],
+    limits_changed: dict[str, Any],
+    revision: int,
+) -> None:
+    """What you may do has changed; told to you alone.
+
+    Args:
+        gained: events that you may use from now on.
+        lost: events that you may no longer use.
+        tools_gained: model tools that you may use from now on.
+        tools_lost: model tools that you may no longer use.
+        limits_changed: limits that are no longer what they were.
+        revision: the revision in force.
+    """
+
+
 def _subject(ctx: Context, agent: str | None) -> tuple[str, Grant]:
     if agent is None or agent == ctx.principal.id:
         return ctx.principal.id, ctx.grant
@@ -185,12 +248,12 @@ def _subject(ctx: Context, agent: str | None) -> tuple[str, Grant]:
 
 
 def _principal(ctx: Context, agent: str | None) -> Principal:
-    """The one asked about. Only the operator asks about others; for the rest they do not exist."""
+    """The one asked about: the caller or a descendant of it. For the rest nobody else exists."""
     if agent is None or agent == ctx.principal.id:
         return ctx.principal
-    found = ctx.services.keyring.principal(agent) if ctx.principal.is_operator else None
-    if found is None:
-        raise UnknownAgentError(f"there is no agent {agent!r} that you may ask about")
+    found = ctx.services.keyring.principal(agent)
+    if found is None or not is_in_reach(ctx, agent):
+        raise unknown_agent(agent)
     return found
 
 

@@ -4,10 +4,13 @@ from typing import Annotated, Any
 
 import msgspec
 
-from remit.errors import NotFoundError, TooLargeError
+from remit.errors import DeniedError, NotFoundError, TooLargeError
+from remit.model.limits import shared_prefixes
 from remit.runtime.context import Context
 from remit.runtime.paging import PAGE_LIMIT, PAGE_MAX
 from remit.runtime.registry import event_handler
+from remit.store.protocol import PAGE_BYTES
+from remit.store.records import StateEntry, StatePage
 
 KEY_LIMIT = 512
 
@@ -24,6 +27,7 @@ async def get(ctx: Context, key: Key) -> dict[str, Any]:
     Args:
         key: its name, as in 'team/plan'.
     """
+    _check_key(ctx, key)
     entry = await ctx.services.store.state_get(key)
     if entry is None:
         may_look = "state:list" in ctx.grant.events
@@ -43,7 +47,9 @@ async def list_(
         limit: how many at the most.
         after: the `next` of the page before.
     """
-    found = await ctx.services.store.state_list(prefix, limit=limit, after=after)
+    allowed = ctx.grant.limits.state_prefixes
+    prefixes = (prefix,) if allowed is None else shared_prefixes((prefix,), allowed)
+    found = await _list_under(ctx, prefixes, limit=limit, after=after)
     return {
         "items": [msgspec.structs.asdict(entry) for entry in found.items],
         "total": found.total,
@@ -51,7 +57,38 @@ async def list_(
     }
 
 
-@event_handler("state:set", capability="state_write")
+async def _list_under(
+    ctx: Context, prefixes: tuple[str, ...], *, limit: int, after: str
+) -> StatePage:
+    """One page over several prefixes, of which none lies under another."""
+    items: list[StateEntry] = []
+    total, room, more = 0, PAGE_BYTES, False
+    for prefix in prefixes:
+        wanted = 0 if more else limit - len(items)
+        found = await ctx.services.store.state_list(
+            prefix, limit=max(wanted, 1), after=after, max_bytes=max(room, 1)
+        )
+        total += found.total
+        if wanted and room > 0:
+            items += found.items
+            room -= sum(len(msgspec.json.encode(entry.value)) for entry in found.items)
+            more = found.next is not None
+        else:
+            more = more or bool(found.items)
+    return StatePage(tuple(items), total, items[-1].key if more else None)
+
+
+def _check_key(ctx: Context, key: str) -> None:
+    """Keep a caller inside its part of the state; the answer is the same for what exists or not."""
+    prefixes = ctx.grant.limits.state_prefixes
+    if prefixes is not None and not key.startswith(prefixes):
+        named = ", ".join(map(repr, prefixes))
+        hint = f"your keys start with {named}" if named else "no key is yours"
+        message = f"{key!r} lies outside of your part of the state"
+        raise DeniedError(message, reason="limit", hint=hint)
+
+
+@event_handler("state:set", capability="state_write", triggers=["state:set"])
 async def set_(
     ctx: Context, key: Key, value: Any, expect_version: Version | None = None
 ) -> dict[str, Any]:
@@ -62,6 +99,7 @@ async def set_(
         value: any JSON value.
         expect_version: write only if the key still has this version; 0: only if it is new.
     """
+    _check_key(ctx, key)
     size = len(msgspec.json.encode(value))
     limit = ctx.services.state_value_limit
     if size > limit:
@@ -71,10 +109,13 @@ async def set_(
     entry = await ctx.services.store.state_set(
         key, value, ctx.principal.id, expect_version=expect_version
     )
+    ctx.emit("state:set", {"key": key, "version": entry.version, "by": ctx.principal.id})
     return {"key": entry.key, "version": entry.version, "updated_at": entry.updated_at}
 
 
-@event_handler("state:delete", capability="state_write", effect="destructive")
+@event_handler(
+    "state:delete", capability="state_write", effect="destructive", triggers=["state:delete"]
+)
 async def delete(ctx: Context, key: Key, expect_version: Version | None = None) -> dict[str, Any]:
     """Remove one value of the shared state.
 
@@ -82,5 +123,8 @@ async def delete(ctx: Context, key: Key, expect_version: Version | None = None) 
         key: its name.
         expect_version: remove only if the key still has this version.
     """
+    _check_key(ctx, key)
     deleted = await ctx.services.store.state_delete(key, expect_version=expect_version)
+    if deleted:
+        ctx.emit("state:delete", {"key": key, "version": 0, "by": ctx.principal.id})
     return {"key": key, "deleted": deleted}

@@ -1,23 +1,33 @@
 """What is written down about decisions, and when.
 
-Denials and changes are durable before they are answered. Allowed reads are not written, unless a
-switch says how many of them: then they are written behind the answer and may be lost in a crash.
+Denials and changes are durable before they are answered, and a change even before it is made; when
+it then fails, a second row under the same decision says so. Allowed reads are not written, unless a
+switch says how many of them. Old rows are archived, and the chain stays provable over both.
 """
 
 import random
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
 
+import anyio
+import anyio.to_thread
 import msgspec
 import structlog
 
-from remit.errors import StoreError
+from remit.errors import RemitError, StoreError
 from remit.model.notice import Notice
+from remit.runtime.archive import Archive
 from remit.store.protocol import AuditStore
 from remit.store.records import AuditEntry
 
 log = structlog.get_logger()
 
 ENTRY_EVENT = "audit:entry"
+_LEAST_STEP = 1000
+_STEP_SHARE = 100
+_MESSAGE = 200
+_GRACE = 1.0
 
 
 class Auditor:
@@ -30,6 +40,8 @@ class Auditor:
         clock: Callable[[], float],
         show: Callable[[Notice], None],
         sample: float = 0.0,
+        archive: Archive | None = None,
+        keep: int = 0,
     ) -> None:
         """Start auditing.
 
@@ -38,11 +50,19 @@ class Auditor:
             clock: the wall clock.
             show: tells watchers about an entry.
             sample: the share of allowed reads that is written, from 0 to 1.
+            archive: where old rows go.
+            keep: how many rows stay in the store; 0: all.
         """
         self._store = store
         self._clock = clock
         self._show = show
         self._sample = sample
+        self._archive = archive
+        self._keep = keep
+        self._step = max(_LEAST_STEP, keep // _STEP_SHARE)
+        self._appended = 0
+        self._due = anyio.Event()
+        self._moving = anyio.Lock()
 
     def wants_grant(self) -> bool:
         """Tell whether this allowed read is one of the sampled ones."""
@@ -58,7 +78,7 @@ class Auditor:
         reason: str,
         decision: str,
         revision: int,
-        details: dict[str, object] | None = None,
+        details: dict[str, Any] | None = None,
     ) -> None:
         """Write an entry; it is durable when this returns.
 
@@ -76,11 +96,19 @@ class Auditor:
             details=msgspec.json.encode(details or {}),
         )
         row = await self._store.audit_append(entry)
+        self._count()
         data = msgspec.structs.asdict(entry) | {"seq": row.seq, "details": details or {}}
         self._show(Notice(ENTRY_EVENT, data, principal, entry.at))
 
     async def record_denial(
-        self, *, principal: str, event: str, reason: str, decision: str, revision: int
+        self,
+        *,
+        principal: str,
+        event: str,
+        reason: str,
+        decision: str,
+        revision: int,
+        details: dict[str, Any] | None = None,
     ) -> None:
         """Write a denial; when even that fails it is still a denial, and the log says so."""
         try:
@@ -91,6 +119,90 @@ class Auditor:
                 reason=reason,
                 decision=decision,
                 revision=revision,
+                details=details,
             )
         except StoreError as error:
             log.warning("audit_failed", problem=error.message, decision=decision)
+
+    async def record_failure(
+        self, *, principal: str, event: str, code: str, message: str, decision: str, revision: int
+    ) -> None:
+        """Write that a change which was written down did not come about, or not wholly.
+
+        It is written even for a caller that is gone; when it cannot be, the log says so.
+        """
+        with anyio.move_on_after(_GRACE, shield=True) as scope:
+            try:
+                await self.record(
+                    principal=principal,
+                    event=event,
+                    outcome="failed",
+                    reason=code,
+                    decision=decision,
+                    revision=revision,
+                    details={"message": message[:_MESSAGE]},
+                )
+            except RemitError as error:
+                log.warning("audit_failed", problem=error.message, decision=decision)
+        if scope.cancelled_caught:
+            log.warning("audit_failed", problem="the store is slow", decision=decision)
+
+    # ---- proof and rotation ----
+
+    async def verify(self, expected_head: str | None = None) -> dict[str, Any]:
+        """Prove the log and its archives, or name the first broken row."""
+        async with self._moving:
+            archived = None
+            if self._archive is not None:
+                archived = await anyio.to_thread.run_sync(self._archive.prove, expected_head)
+            in_archive = archived is not None and archived.holds_expected
+            verdict = await self._store.audit_verify(
+                expected_head=None if in_archive else expected_head
+            )
+            if archived is not None and archived.head and archived.ok and verdict.ok:
+                joined = await self._store.audit_verify(expected_head=archived.head)
+                verdict = joined if not joined.ok else verdict
+        found = msgspec.structs.asdict(verdict)
+        if archived is None:
+            return found
+        found["archived"] = {"files": archived.files, "rows": archived.rows}
+        if not archived.ok:
+            return found | {
+                "ok": False,
+                "first_bad": archived.first_bad,
+                "problem": f"in the archive: {archived.problem}",
+            }
+        return found
+
+    async def rotate(self) -> int:
+        """Archive all but the newest rows; tells how many went. What fails is tried again later."""
+        if self._archive is None or not self._keep:
+            return 0
+        try:
+            async with self._moving:
+                moved = await self._store.audit_rotate(self._keep, self._archive.write)
+        except (RemitError, OSError) as error:
+            log.warning("audit_not_rotated", problem=str(error))
+            return 0
+        if moved:
+            log.info("audit_rotated", rows=moved)
+        return moved
+
+    @asynccontextmanager
+    async def rotating(self) -> AsyncGenerator[None]:
+        """Rotate now, and whenever enough was written, as long as this is open."""
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._rotate_when_due)
+            yield
+            group.cancel_scope.cancel()
+
+    async def _rotate_when_due(self) -> None:
+        while True:
+            await self.rotate()
+            await self._due.wait()
+            self._due = anyio.Event()
+
+    def _count(self) -> None:
+        self._appended += 1
+        if self._keep and self._appended % self._step == 0:
+            self._due.set()

@@ -19,7 +19,7 @@ from remit.policy.compiler import compile_definitions
 from remit.policy.plan import Plan, plan
 from remit.policy.resolve import grant_everything
 from remit.policy.universe import Universe, make_universe
-from remit.runtime.fleet import Fleet
+from remit.runtime.fleet import NOTHING, Fleet
 
 
 class Revision(msgspec.Struct, frozen=True, eq=False):
@@ -63,6 +63,8 @@ class Authority:
         *,
         fleet: Fleet | None = None,
         approvals: frozenset[Approval] = frozenset(),
+        revision: int = 1,
+        last_good: Files | None = None,
     ) -> None:
         """Compile the first revision.
 
@@ -71,6 +73,9 @@ class Authority:
             read: reads the definition files again each time.
             fleet: the living agents.
             approvals: the security reviews that were approved.
+            revision: the number to begin with.
+            last_good: what was in force before; it is used, marked stale, when the files that are
+                read do not compile.
 
         Raises:
             DefinitionError: the definitions do not compile.
@@ -79,8 +84,8 @@ class Authority:
         self._universe = make_universe(events)
         self._read = read
         self._approvals = approvals
-        self.current = self._compile(1)
         self.rejected: tuple[Problem, ...] = ()
+        self.current = self._first(revision, last_good)
 
     @property
     def catalogue(self) -> Catalogue:
@@ -97,7 +102,39 @@ class Authority:
         current = self.current
         if principal.kind == "operator":
             return current.everything
+        if not self.fleet.lives(principal):
+            return NOTHING  # also when somebody else has the name by now
         return self.fleet.grant(principal.id, current.catalogue)
+
+    def prepare(self) -> Revision:
+        """Read and compile the files as the next revision; the present one when nothing changed.
+
+        Nothing is put in force, so this may run in a thread.
+
+        Raises:
+            DefinitionError: they do not compile.
+        """
+        before, approvals = self.current, self._approvals
+        after = compile_files(
+            self._read(),
+            self._universe,
+            revision=before.catalogue.revision + 1,
+            approvals=approvals,
+        )
+        same = after.files.same_as(before.files) and approvals == before.catalogue.approvals
+        return before if same else after
+
+    def put_in_force(self, revision: Revision) -> None:
+        """Swap the one reference; what was refused before is forgotten."""
+        current = self.current.catalogue
+        if revision is not self.current and (
+            revision.catalogue.approvals != self._approvals
+            or revision.catalogue.revision <= current.revision
+        ):
+            # A review was decided while these files were read: that decision stays in force.
+            revision = self._compile(revision.files, current.revision + 1)
+        self.current = revision
+        self.rejected = ()
 
     def reload(self) -> Plan:
         """Read the files again and put them in force, all or nothing.
@@ -106,30 +143,36 @@ class Authority:
             DefinitionError: they do not compile; the old revision stays in force, marked stale.
         """
         before = self.current
-        number = before.catalogue.revision + 1
         try:
-            after = self._compile(number)
+            after = self.prepare()
         except DefinitionError as error:
             self.rejected = error.problems
             raise
-        self.current = after
-        self.rejected = ()
+        self.put_in_force(after)
         return plan(before.catalogue.grants, after.catalogue.grants)
 
     def approve(self, approvals: frozenset[Approval]) -> Plan:
         """Put approvals of security reviews in force, as a new revision of the same files.
 
-        Raises:
-            DefinitionError: the files on disk do not compile now.
+        The files in force are meant, and not what somebody may be writing to disk just now.
         """
-        before, self._approvals = self._approvals, approvals
-        try:
-            return self.reload()
-        except DefinitionError:
-            self._approvals = before
-            raise
+        before = self.current
+        self._approvals = approvals
+        self.current = self._compile(before.files, before.catalogue.revision + 1)
+        return plan(before.catalogue.grants, self.current.catalogue.grants)
 
-    def _compile(self, number: int) -> Revision:
-        return compile_files(
-            self._read(), self._universe, revision=number, approvals=self._approvals
-        )
+    def _first(self, number: int, last_good: Files | None) -> Revision:
+        try:
+            return self._compile(self._read(), number)
+        except DefinitionError as error:
+            if last_good is None:
+                raise
+            try:
+                found = self._compile(last_good, number)
+            except DefinitionError:
+                raise error from None
+            self.rejected = error.problems
+            return found
+
+    def _compile(self, files: Files, number: int) -> Revision:
+        return compile_files(files, self._universe, revision=number, approvals=self._approvals)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from remit.errors import LimitError
+from remit.errors import DeniedError, LimitError
 from remit.model.grant import Grant
 from remit.model.principal import Principal
 from remit.policy.catalogue import Catalogue
@@ -32,6 +32,10 @@ class Onward(Protocol):
         """The answer's data; a failure is raised."""
 
 
+def _at_once(function: Callable[..., Any], *arguments: Any) -> Any:
+    return function(*arguments)
+
+
 class Context(msgspec.Struct, eq=False):
     """The context of one call. Everything in it belongs to one revision."""
 
@@ -47,6 +51,8 @@ class Context(msgspec.Struct, eq=False):
     depth: int = 0
     connection: Any = None
     """Where the request came in; None for callers that nothing can be pushed to."""
+    through: Callable[..., Any] = _at_once
+    """How `report` and `emit` reach the loop, to which the sockets belong."""
 
     @property
     def sees_everything(self) -> bool:
@@ -56,7 +62,11 @@ class Context(msgspec.Struct, eq=False):
     def report(self, done: float, total: float | None = None, message: str = "") -> None:
         """Tell a waiting caller how far the work has come; nobody may be listening."""
         if self.progress is not None:
-            self.progress(Progress(self.request_id, done, total, message))
+            self.through(self.progress, Progress(self.request_id, done, total, message))
+
+    def emit(self, event: str, data: Any) -> int:
+        """Push an event to everybody who asked for it and may see it now; answers how many."""
+        return int(self.through(self.services.courier.publish, event, data, self.principal.id))
 
     async def call(self, event: str, data: Any = None) -> Any:
         """Call another event in the name of the same caller, and under its grant.
@@ -67,6 +77,11 @@ class Context(msgspec.Struct, eq=False):
         if self.depth == MAX_DEPTH:
             message = f"{MAX_DEPTH} handlers have called on, one after the other"
             raise LimitError(message, hint="do two of them call each other?")
+        fleet = self.services.authority.fleet
+        if fleet.principal(self.principal.id) is not None and not fleet.lives(self.principal):
+            # Somebody else has the name by now, and must not lend its rights to this call.
+            message = f"{self.principal.id!r}, who made this call, is gone"
+            raise DeniedError(message, reason="revoked")
         return await self.onward.ask(
             self.principal, event, data, session=self.session, depth=self.depth + 1
         )

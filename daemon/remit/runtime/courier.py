@@ -8,7 +8,9 @@ from typing import Any, Protocol
 
 from remit.bus.local import LocalBus
 from remit.model.notice import Notice
+from remit.model.principal import OPERATOR_ID
 from remit.runtime.authority import Authority
+from remit.runtime.conversations import PREFIX, Conversations
 
 CHANNEL_EVENT = "message:publish"
 LISTEN_EVENT = "message:subscribe"
@@ -27,11 +29,11 @@ class Connection(Protocol):
 class Post(Protocol):
     """How a face carries notices; it never waits."""
 
-    def deliver(self, connection: Any, notice: Notice) -> None:
-        """Send a notice on one connection."""
+    def deliver(self, connection: Any, notice: Notice) -> bool:
+        """Send a notice on one connection; False when it is gone or full: nobody gets it."""
 
     def tell(self, name: str, notice: Notice) -> int:
-        """Send a notice on every connection of a principal; answers how many there are."""
+        """Send a notice on every connection of a principal; answers how many got it."""
 
 
 class Courier:
@@ -39,28 +41,47 @@ class Courier:
 
     def __init__(self, authority: Authority, clock: Callable[[], float]) -> None:
         self.bus: LocalBus[Connection] = LocalBus()
+        self.conversations = Conversations(authority.fleet)
         self.post: Post | None = None
         self._authority = authority
         self._clock = clock
 
     def publish(self, event: str, data: Any, origin: str) -> int:
-        """Tell everybody who asked for an event and may see it; answers how many."""
-        return self._send(
-            self.bus.hearers(event), event, Notice(event, data, origin, self._clock())
-        )
+        """Tell everybody who asked for an event and may see it; answers how many got it."""
+        listeners = self.bus.hearers(event)
+        if not listeners:
+            return 0
+        return self._send(listeners, event, Notice(event, data, origin, self._clock()))
 
     def publish_on(self, channel: str, data: Any, origin: str) -> int:
-        """Tell the members of a channel, and those who listen to all messages."""
+        """Tell the members of a channel, and those who listen to all messages; each one once."""
+        members = self.bus.on_channel(channel)
+        others = self.bus.hearers(CHANNEL_EVENT)
+        if members and others:
+            present = set(members)
+            others = tuple(one for one in others if one not in present)
+        if channel.startswith(PREFIX):
+            members = self._participants(channel, members)
+            others = self._participants(channel, others)
         body = {"channel": channel, "data": data}
         notice = Notice(CHANNEL_EVENT, body, origin, self._clock())
-        members = self.bus.on_channel(channel)
         told = self._send(members, LISTEN_EVENT, notice)
-        others = [one for one in self.bus.hearers(CHANNEL_EVENT) if one not in set(members)]
         return told + self._send(others, CHANNEL_EVENT, notice)
 
     def show(self, notice: Notice) -> None:
-        """Tell everybody who asked for this notice's event and may see it."""
-        self._send(self.bus.hearers(notice.event), notice.event, notice)
+        """Tell those who asked for it and may see it: the operator, its origin and those above."""
+        fleet = self._authority.fleet
+        above = [
+            one
+            for one in self.bus.hearers(notice.event)
+            if one.name == OPERATOR_ID or fleet.is_under(notice.origin, one.name)
+        ]
+        self._send(above, notice.event, notice)
+
+    def show_holders(self, event: str, data: Any, origin: str, *, of: str) -> int:
+        """Tell everybody who asked for an event and may see it, and may use the event `of` too."""
+        holders = [one for one in self.bus.hearers(event) if self._may_see(one.name, of)]
+        return self._send(holders, event, Notice(event, data, origin, self._clock()))
 
     def tell(self, agent: str, event: str, data: Any, origin: str) -> int:
         """Tell one agent, on each of its connections, if it may see the event at all."""
@@ -71,13 +92,21 @@ class Courier:
     def _send(self, listeners: Iterable[Connection], needed: str, notice: Notice) -> int:
         if self.post is None:
             return 0
+        deliver, may_see = self.post.deliver, self._may_see
         told = 0
         for listener in listeners:
-            if self._may_see(listener.name, needed):
-                self.post.deliver(listener, notice)
+            if may_see(listener.name, needed) and deliver(listener, notice):
                 told += 1
         return told
 
     def _may_see(self, name: str, event: str) -> bool:
-        principal = self._authority.fleet.principal(name)
-        return principal is not None and event in self._authority.grant(principal).events
+        current, fleet = self._authority.current, self._authority.fleet
+        if name == OPERATOR_ID:
+            return event in current.everything.events
+        return name in fleet and event in fleet.grant(name, current.catalogue).events
+
+    def _participants(
+        self, channel: str, listeners: tuple[Connection, ...]
+    ) -> tuple[Connection, ...]:
+        admits = self.conversations.admits
+        return tuple(one for one in listeners if admits(channel, one.name))

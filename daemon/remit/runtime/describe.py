@@ -73,6 +73,7 @@ def _flags(handler: Documented) -> dict[str, Any]:
         "resource_intensive": spec.resource_intensive,
         "open_world": spec.open_world,
         "wildcard": spec.wildcard,
+        "pushed": spec.pushed,
         "timeout": spec.timeout,
         "since": spec.since,
         "aliases": list(spec.aliases),
@@ -126,9 +127,10 @@ def _example_of(field: Mapping[str, Any]) -> Any:
 
 
 def one_line(handler: Documented) -> str:
-    """`event(required, optional?) - summary`."""
+    """`event(required, optional?) - summary`; an event that is pushed has an arrow before it."""
     names = [p["name"] + ("" if p["required"] else "?") for p in parameters(handler)]
-    return f"{handler.spec.name}({', '.join(names)}) - {handler.spec.summary}"
+    mark = "<- " if handler.spec.pushed else ""
+    return f"{mark}{handler.spec.name}({', '.join(names)}) - {handler.spec.summary}"
 
 
 def tool_list(
@@ -144,7 +146,7 @@ def tool_list(
     `only` narrows what is sent; the full dump stays that of everything the holder has.
     """
     names = tool_names(catalogue.universe)
-    events = sorted(grant.exposed & handlers.keys())
+    events = sorted(grant.exposed & handlers.keys() & names.keys())
     full = [
         {
             "name": names[event],

@@ -1,7 +1,8 @@
 """The one door: every face hands its requests to this dispatcher.
 
-find the handler → decide → decode the data → run with a time-out → answer. A caller that may not
-use an event never has its data decoded, and hears the same whether or not the event exists.
+find the handler → decide → decode the data → approval gate → run with a time-out → answer. A caller
+that may not use an event never has its data decoded, and hears the same whether or not the event
+exists.
 """
 
 import itertools
@@ -15,20 +16,22 @@ import anyio.to_thread
 import msgspec
 import structlog
 
-from remit.errors import InvalidDataError, RemitError, with_code
+from remit.errors import ConflictError, DeniedError, InvalidDataError, RemitError, with_code
 from remit.model.grant import Grant
 from remit.model.names import NAME_LIMIT
 from remit.model.principal import Principal
 from remit.model.suggest import did_you_mean
 from remit.policy.catalogue import Catalogue
 from remit.policy.decide import refusal
+from remit.runtime.approvals import Demand
 from remit.runtime.auditor import Auditor
 from remit.runtime.call import Call
 from remit.runtime.context import Context
 from remit.runtime.failures import bad_data, failure_of
 from remit.runtime.handler import Handler
 from remit.runtime.services import Services
-from remit_client.wire import Answer, Failure, Progress, Request
+from remit.runtime.summary import summary
+from remit_client.wire import Answer, Failure, Request
 
 log = structlog.get_logger()
 
@@ -50,7 +53,7 @@ class Dispatcher:
         numbers = itertools.count(1)
         self._next_decision: Callable[[], str] = lambda: f"{boot}-{next(numbers):x}"
 
-    def submit(  # noqa: PLR0911 - each return is one way out of the door
+    def submit(  # noqa: C901, PLR0911 - each return is one way out of the door
         self, call: Call
     ) -> "Answer | RunningCall | WrittenDenial":
         """Answer at once, or hand back the job that will. Never raises."""
@@ -77,7 +80,7 @@ class Dispatcher:
         counters.by_event[name] = counters.by_event.get(name, 0) + 1
         try:
             data = _decode(handler, call)
-        except InvalidDataError as error:
+        except (InvalidDataError, ConflictError) as error:
             return self._fail(request, failure_of(error), decision, catalogue.revision)
         context = Context(
             call.principal,
@@ -92,8 +95,11 @@ class Dispatcher:
             call.depth,
             call.connection,
         )
-        if not handler.inline or self._auditor.wants_grant():
-            return RunningCall(self, handler, data, context)
+        if name in grant.approval_required:
+            return WaitingCall(self, handler, data, context)
+        is_written = handler.is_change or self._auditor.wants_grant()
+        if not handler.inline or is_written:
+            return RunningCall(self, handler, data, context, is_written=is_written)
         try:
             result = handler.call(data, context)
         except (Exception, SystemExit) as error:  # a plug-in's exit() must not end the daemon
@@ -208,39 +214,100 @@ class Dispatcher:
             revision=context.catalogue.revision,
         )
 
-    async def run(self, handler: Handler, data: Any, context: Context) -> Answer:
-        """Run a handler that waits, under its time-out."""
-        timeout = handler.spec.timeout or self._timeout
-        agent = context.principal.id
-        self._meter.begin(agent)
+    async def run_approved(self, handler: Handler, data: Any, context: Context) -> Answer:
+        """Run a handler once exactly this call of it is approved."""
+        name, principal = handler.spec.name, context.principal
         try:
-            await self._write_down(handler, context)
+            review = await self._services.approvals.clear(
+                Demand(principal.id, name, data, context.decision, context.catalogue.revision),
+                budget=handler.spec.timeout or self._timeout,
+            )
+        except RemitError as error:
+            return await self._not_approved(context, handler, error)
+        # Time has passed: what counts is what the caller may do now.
+        catalogue = self._authority.catalogue
+        grant = self._authority.grant(principal)
+        context = msgspec.structs.replace(context, catalogue=catalogue, grant=grant)
+        if name not in grant.events:
+            reason = refusal(grant, name)
+            lost = DeniedError(f"{principal.id!r} may not use {name!r} any more", reason=reason)
+            return await self._not_approved(context, handler, lost)
+        return await self.run(handler, data, context, is_written=True, review=review)
+
+    async def _not_approved(self, context: Context, handler: Handler, error: RemitError) -> Answer:
+        if isinstance(error, DeniedError):
+            self._counters.denied += 1
+            await self._auditor.record_denial(
+                principal=context.principal.id,
+                event=handler.spec.name,
+                reason=error.reason,
+                decision=context.decision,
+                revision=context.catalogue.revision,
+                details=error.details,
+            )
+            return self.answer(context, failure=failure_of(error))
+        return self.failed(context, handler, error)
+
+    async def run(
+        self, handler: Handler, data: Any, context: Context, *, is_written: bool, review: str = ""
+    ) -> Answer:
+        """Run a handler that waits, and write down a change before it is made and if it fails."""
+        try:
+            if is_written:
+                await self._write_down(handler, data, context, review)
+        except (RemitError, TypeError, ValueError) as error:
+            return self.failed(context, handler, error)  # what cannot be audited does not happen
+        if handler.spec.effect == "read":
+            return await self._run(handler, data, context)
+        try:
+            answer = await self._run(handler, data, context)
+        except anyio.get_cancelled_exc_class():
+            await self._write_failure(handler, context, Failure("cancelled", "it was cancelled"))
+            raise
+        if answer.error is not None:
+            await self._write_failure(handler, context, answer.error)
+        return answer
+
+    async def _run(self, handler: Handler, data: Any, context: Context) -> Answer:
+        """Run a handler under its time-out."""
+        timeout = handler.spec.timeout or self._timeout
+        try:
             # Not `fail_after`: a TimeoutError of the handler's own is a bug like any other.
             with anyio.move_on_after(timeout):
                 if handler.is_async:
                     return self.answer(context, await handler.call(data, context))
+                if handler.inline:  # it may touch what belongs to the loop
+                    return self.answer(context, handler.call(data, context))
                 result = await anyio.to_thread.run_sync(
                     handler.call, data, _for_a_thread(context), abandon_on_cancel=True
                 )
                 return self.answer(context, result)
         except (Exception, SystemExit) as error:
             return self.failed(context, handler, error)
-        finally:
-            self._meter.end(agent)
         self._counters.timeouts += 1
         message = f"{handler.spec.name} did not finish within {timeout:g} s"
         return self.answer(context, failure=Failure("timeout", message, "ask for less at once"))
 
-    async def _write_down(self, handler: Handler, context: Context) -> None:
-        """Write a change before it is made: what cannot be audited does not happen."""
+    async def _write_down(self, handler: Handler, data: Any, context: Context, review: str) -> None:
+        """Write a call before it is made, a change with a summary of what was asked."""
         spec = handler.spec
-        if spec.effect == "read" and not self._auditor.wants_grant():
-            return
+        details: dict[str, Any] = {} if spec.effect == "read" else {"data": summary(data)}
         await self._auditor.record(
             principal=context.principal.id,
             event=spec.name,
             outcome="allowed",
             reason="granted",
+            decision=context.decision,
+            revision=context.catalogue.revision,
+            details=details | ({"review": review} if review else {}),
+        )
+
+    async def _write_failure(self, handler: Handler, context: Context, error: Failure) -> None:
+        await self._auditor.record_failure(
+            principal=context.principal.id,
+            event=handler.spec.name,
+            code=error.code,
+            message=error.message,
             decision=context.decision,
             revision=context.catalogue.revision,
         )
@@ -271,31 +338,52 @@ class RunningCall:
     """A call whose handler waits; the face runs it as a task of its own."""
 
     def __init__(
-        self, dispatcher: Dispatcher, handler: Handler, data: Any, context: Context
+        self,
+        dispatcher: Dispatcher,
+        handler: Handler,
+        data: Any,
+        context: Context,
+        *,
+        is_written: bool = True,
     ) -> None:
         self._dispatcher = dispatcher
         self._handler = handler
         self._data = data
         self._context = context
+        self._is_written = is_written
+        # Counted from here on: a burst is submitted before the first of it runs.
+        self._meter = context.services.meter
+        self._meter.begin(context.principal.id)
 
     async def run(self) -> Answer:
         """Run to the end, the time-out or the cancellation."""
-        return await self._dispatcher.run(self._handler, self._data, self._context)
+        try:
+            return await self._run()
+        finally:
+            self._meter.end(self._context.principal.id)
+
+    async def _run(self) -> Answer:
+        return await self._dispatcher.run(
+            self._handler, self._data, self._context, is_written=self._is_written
+        )
+
+
+class WaitingCall(RunningCall):
+    """A call that runs once somebody has approved it."""
+
+    async def _run(self) -> Answer:
+        return await self._dispatcher.run_approved(self._handler, self._data, self._context)
 
 
 def _for_a_thread(context: Context) -> Context:
-    """The same context, reporting through the loop: the socket of a face belongs to it."""
-    send = context.progress
-    if send is None:
-        return context
-
-    def through_the_loop(progress: Progress) -> None:
-        anyio.from_thread.run_sync(send, progress)
-
-    return msgspec.structs.replace(context, progress=through_the_loop)
+    """The same context, pushing through the loop: the socket of a face belongs to it."""
+    return msgspec.structs.replace(context, through=anyio.from_thread.run_sync)
 
 
 def _decode(handler: Handler, call: Call) -> Any:
+    if handler.spec.pushed:
+        message = f"{handler.spec.name!r} is pushed, not called"
+        raise ConflictError(message, hint=f"event:subscribe [{handler.spec.name!r}] to see it")
     data = call.request.data
     try:
         if call.format == "object":

@@ -30,6 +30,8 @@ class Draft(msgspec.Struct, frozen=True):
     compositions: dict[str, str] = {}
     catalogue: str | None = None
     remove: list[str] = []
+    complete: bool = False
+    """Every file in force that is not replaced is left out."""
 
 
 def compile_draft(ctx: Context, draft: Draft) -> Catalogue:
@@ -40,6 +42,10 @@ def compile_draft(ctx: Context, draft: Draft) -> Catalogue:
         DeniedError: the draft edits what its author may not see.
         DefinitionError: it does not compile.
     """
+    if draft.complete:
+        present = (Path(name).name for name in ctx.services.authority.current.files.compositions)
+        gone = sorted({*draft.remove, *present} - draft.compositions.keys())
+        draft = msgspec.structs.replace(draft, remove=gone)
     if ctx.sees_everything:
         return _compile(ctx, draft)
     if draft.catalogue is not None:

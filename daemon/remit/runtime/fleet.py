@@ -5,14 +5,15 @@ acts on the whole tree at once. Nothing is stored about rights: they are compute
 in force, and remembered until it, or any agent, changes.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 from remit.errors import RemitError
 from remit.model.agent import Agent
 from remit.model.grant import Grant
 from remit.model.principal import OPERATOR, OPERATOR_ID, Principal
 from remit.policy.catalogue import Catalogue
-from remit.policy.delegate import resolve_agent
+from remit.policy.delegate import inherit, resolve_agent
 from remit.policy.resolve import confine
 
 _CACHE_SIZE = 50_000
@@ -27,9 +28,11 @@ class Fleet:
         self._agents: dict[str, Agent] = {}
         self._children: dict[str, dict[str, None]] = {}
         self._principals: dict[str, Principal] = {OPERATOR_ID: OPERATOR}
+        self._serial = 0
         self._catalogue: Catalogue | None = None
         self._own: dict[str, Grant] = {}
         self._confined: dict[tuple[int, int], tuple[Grant, Grant, Grant]] = {}
+        self._inherited: dict[tuple[str, int], tuple[Grant, Grant]] = {}
         self._effective: dict[str, Grant] = {}
 
     def __len__(self) -> int:
@@ -43,16 +46,27 @@ class Fleet:
     def add(self, agent: Agent) -> None:
         """Take in an agent; its parent must live."""
         self._agents[agent.id] = agent
-        self._principals[agent.id] = Principal(agent.id, "agent", agent.spec.profile)
+        self._serial += 1
+        self._principals[agent.id] = Principal(
+            agent.id, "agent", agent.spec.profile, serial=self._serial
+        )
         if agent.parent is not None:
             self._children.setdefault(agent.parent, {})[agent.id] = None
+        self._bound_memory()
 
     def replace(self, agent: Agent) -> None:
         """Change an agent; what follows for its descendants is computed when it is asked for."""
+        known = self._principals.get(agent.id)
+        serial = 0 if known is None else known.serial
         self._agents[agent.id] = agent
-        self._principals[agent.id] = Principal(agent.id, "agent", agent.spec.profile)
+        self._principals[agent.id] = Principal(agent.id, "agent", agent.spec.profile, serial=serial)
         self._effective.clear()
-        if len(self._confined) > _CACHE_SIZE and self._catalogue is not None:
+        self._bound_memory()
+
+    def _bound_memory(self) -> None:
+        """What was computed for agents that are gone must not pile up."""
+        remembered = max(len(self._own), len(self._confined), len(self._inherited))
+        if remembered > _CACHE_SIZE and self._catalogue is not None:
             self._forget_rights(self._catalogue)
 
     def remove(self, agents: Iterable[str]) -> None:
@@ -74,9 +88,18 @@ class Fleet:
         """The living principal of that name, or None."""
         return self._principals.get(name)
 
+    def lives(self, principal: Principal) -> bool:
+        """Tell whether this is still the one of its name, and not a later one."""
+        present = self._principals.get(principal.id)
+        return present is not None and present.serial == principal.serial
+
     def all(self) -> list[Agent]:
         """All agents by their position."""
-        return sorted(self._agents.values(), key=lambda agent: agent.position)
+        return sorted(self._agents.values(), key=lambda agent: (agent.position, agent.id))
+
+    def names(self) -> list[str]:
+        """The names of all agents, in no order that means anything."""
+        return list(self._agents)
 
     def children(self, agent: str) -> list[str]:
         """The children of an agent, oldest first."""
@@ -101,26 +124,68 @@ class Fleet:
         """How many ancestors an agent has."""
         return sum(1 for _ in self.ancestors(agent))
 
+    def root(self, agent: str) -> str:
+        """The oldest ancestor of an agent, or itself."""
+        found = agent
+        for one in self.ancestors(agent):
+            found = one.id
+        return found
+
     def is_under(self, agent: str, ancestor: str) -> bool:
         """Tell whether an agent is another one, or descends from it."""
         return agent == ancestor or any(one.id == ancestor for one in self.ancestors(agent))
 
     # ---- rights ----
 
+    def copy(self) -> "Fleet":
+        """The same agents, remembering rights for itself: to try a revision, also in a thread."""
+        other = Fleet()
+        other._agents = dict(self._agents)
+        return other
+
     def grant(self, agent: str, catalogue: Catalogue) -> Grant:
         """What an agent may do in a revision: its own rights under those of all its ancestors.
 
         An agent whose profile vanished or no longer resolves holds nothing.
         """
+        if agent not in self._agents:
+            return NOTHING
         if catalogue is not self._catalogue:
             self._forget_rights(catalogue)
         found = self._effective.get(agent)
         return self._compute(agent, catalogue) if found is None else found
 
+    def own_grant(self, agent: str, catalogue: Catalogue) -> Grant:
+        """What an agent would hold if its ancestors held everything."""
+        found = self._agents.get(agent)
+        if found is None:
+            return NOTHING
+        if catalogue is not self._catalogue:
+            self._forget_rights(catalogue)
+        if not found.spec.inherit:
+            return self._own_grant(found, catalogue)
+        parent = found.parent
+        above = NOTHING if parent is None else self.own_grant(parent, catalogue)
+        return self._own_under(found, above, catalogue)
+
+    def cut_by(self, agent: str, event: str, catalogue: Catalogue) -> str | None:
+        """The nearest ancestor that takes an event from an agent, or None when none does."""
+        if event not in self.own_grant(agent, catalogue).events:
+            return None
+        return next(
+            (
+                one.id
+                for one in self.ancestors(agent)
+                if event not in self.own_grant(one.id, catalogue).events
+            ),
+            None,
+        )
+
     def _forget_rights(self, catalogue: Catalogue) -> None:
         self._catalogue = catalogue
         self._own.clear()
         self._confined.clear()
+        self._inherited.clear()
         self._effective.clear()
 
     def _compute(self, agent: str, catalogue: Catalogue) -> Grant:
@@ -138,8 +203,8 @@ class Fleet:
         if agent is None:
             return NOTHING
         if agent.parent is None:
-            return self._own_grant(agent, catalogue)
-        own = above if agent.spec.inherit else self._own_grant(agent, catalogue)
+            return NOTHING if agent.spec.inherit else self._own_grant(agent, catalogue)
+        own = self._own_under(agent, above, catalogue)
         # Many agents share few profiles, so their rights are computed once. The entry keeps both
         # grants alive: an id that could be reused would hand out somebody else's rights.
         key = (id(own), id(above))
@@ -147,13 +212,27 @@ class Fleet:
             self._confined[key] = (own, above, confine(catalogue, own, above))
         return self._confined[key][2]
 
+    def _own_under(self, agent: Agent, above: Grant, catalogue: Catalogue) -> Grant:
+        if not agent.spec.inherit:
+            return self._own_grant(agent, catalogue)
+        if not agent.spec.is_changed:
+            return above
+        key = (agent.spec.rights, id(above))
+        if key not in self._inherited:
+            self._inherited[key] = (above, _closed(inherit, catalogue, agent.spec, above))
+        return self._inherited[key][1]
+
     def _own_grant(self, agent: Agent, catalogue: Catalogue) -> Grant:
-        key = repr(agent.spec) if agent.spec.is_changed else agent.spec.profile
+        key = agent.spec.rights
         found = self._own.get(key)
         if found is None:
-            try:
-                found = resolve_agent(catalogue, agent.spec)
-            except RemitError:
-                found = NOTHING  # closed: a definition that went away takes its grants along
-            self._own[key] = found
+            found = self._own[key] = _closed(resolve_agent, catalogue, agent.spec)
         return found
+
+
+def _closed(resolve: Callable[..., Grant], *arguments: Any) -> Grant:
+    """A definition that went away takes its grants along."""
+    try:
+        return resolve(*arguments)
+    except RemitError:
+        return NOTHING

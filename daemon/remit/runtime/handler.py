@@ -28,6 +28,8 @@ class Handler:
         self.function = function
         self.is_async = _is_async(function)
         self.inline = inline and not self.is_async
+        self.is_change = spec.effect != "read" and not spec.fleeting
+        """Whether every call is written down before it is made."""
 
     @property
     def module(self) -> str:

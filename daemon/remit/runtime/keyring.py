@@ -1,15 +1,20 @@
 """Who holds which key. The store remembers; this keeps living keys at hand for every message."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 
+import anyio
 import msgspec
+import structlog
 
-from remit.errors import ConflictError, NotFoundError
+from remit.errors import ConflictError, NotFoundError, UnknownAgentError
 from remit.model.agent import Agent, AgentSpec
 from remit.model.principal import OPERATOR_ID, Principal
 from remit.runtime.fleet import Fleet
 from remit.store.protocol import Store
 from remit.store.records import AgentRecord, ClientKey
+
+log = structlog.get_logger()
 
 
 class KeyRing:
@@ -19,6 +24,11 @@ class KeyRing:
         self._names = {operator_key: OPERATOR_ID}
         self._clients: dict[str, ClientKey] = {}
         self._fleet = fleet
+        self._arriving: dict[str, str | None] = {}
+        self._arriving_keys: set[str] = set()
+        self._unwritten: set[str] = set()
+        self.updating = anyio.Lock()
+        """Held while an agent is changed: two changes are made one after the other."""
         self.on_revoke: Callable[[str], None] = lambda _name: None
         """Called with the name of a principal that lost its key; a face cuts its connections."""
 
@@ -26,9 +36,23 @@ class KeyRing:
         """Take over the living keys and agents of the store; an orphan is not taken over."""
         for key in await store.key_list():
             self._take(key)
+        orphans = []
         for record in await store.agent_list():
-            if record.parent is None or record.parent in self._fleet:
-                self.admit(agent_of(record))
+            agent = agent_of(record)
+            if self._has_its_parent(agent):
+                self.admit(agent)
+            else:
+                orphans.append(agent.id)
+        if orphans:
+            log.warning("orphans_dropped", agents=orphans)
+            await store.agent_remove(orphans)
+
+    def _has_its_parent(self, agent: Agent) -> bool:
+        """Tell whether the very principal that spawned an agent lives."""
+        if agent.parent is None:
+            return True
+        parent = self._fleet.get(agent.parent)
+        return parent is not None and parent.public_key == agent.spec.parent_key
 
     def _take(self, key: ClientKey) -> None:
         self._clients[key.name] = key
@@ -62,17 +86,86 @@ class KeyRing:
         """The living keys of clients by name."""
         return [self._clients[name] for name in sorted(self._clients)]
 
+    def is_free(self, name: str) -> bool:
+        """Tell whether a new principal may have this name."""
+        taken = (self._fleet, self._arriving, self._unwritten)
+        return name != OPERATOR_ID and not any(name in known for known in taken)
+
+    def arriving(self, parent: str) -> int:
+        """How many children of somebody are being spawned just now."""
+        return sum(1 for one in self._arriving.values() if one == parent)
+
     async def add(self, store: Store, name: str, public_key: str, profile: str) -> ClientKey:
         """Register a client's key; it opens the door once it is stored.
 
         Raises:
             ConflictError: the name or the key is taken.
         """
-        if name == OPERATOR_ID or name in self._fleet or public_key in self._names:
-            raise ConflictError(f"{name!r} or its key is taken", hint="choose another name")
-        key = await store.key_add(name, public_key, profile)
-        self._take(key)
+        with self._reserved(name, public_key, None), anyio.CancelScope(shield=True):
+            key = await store.key_add(name, public_key, profile)
+            self._take(key)
         return key
+
+    async def spawn(self, store: Store, agent: Agent) -> Agent:
+        """Keep a new agent, and then let it in; nothing of it stays when that fails.
+
+        It takes up its place among its parent's children from the first moment, so that two that
+        are spawned at once are counted both.
+
+        Raises:
+            ConflictError: the name or the key is taken.
+            UnknownAgentError: the parent was ended meanwhile.
+        """
+        # Shielded: one that is kept but was never let in would appear after a restart.
+        with (
+            self._reserved(agent.id, agent.public_key, agent.parent),
+            anyio.CancelScope(shield=True),
+        ):
+            kept = agent_of(await store.agent_add(record_of(agent)))
+            if not self._has_its_parent(kept):
+                await store.agent_remove([kept.id])
+                raise UnknownAgentError(f"{agent.parent!r} was ended while it spawned")
+            self.admit(kept)
+        return kept
+
+    async def update(self, store: Store, agent: Agent) -> None:
+        """Keep a changed agent and put the change in force.
+
+        Raises:
+            UnknownAgentError: it was ended meanwhile.
+        """
+        with anyio.CancelScope(shield=True):
+            body = msgspec.msgpack.encode(agent.spec)
+            try:
+                await store.agent_update(agent.id, profile=agent.spec.profile, body=body)
+            except NotFoundError as error:
+                raise UnknownAgentError(f"{agent.id!r} was ended meanwhile") from error
+            present = self._fleet.get(agent.id)
+            if present is None or present.public_key != agent.public_key:
+                raise UnknownAgentError(f"{agent.id!r} was ended meanwhile")
+            self._fleet.replace(agent)
+
+    async def end(self, store: Store, name: str) -> list[str]:
+        """End a spawned agent and its descendants; they are shut out before anything is written.
+
+        When the store fails they stay shut out, and ending again, any of them, writes it all.
+        """
+        ended = self._fleet.subtree(name) if name in self._fleet else [name]
+        self._unwritten.update(ended)
+        # Shielded: shutting somebody out cancels its calls, and this may be one of them.
+        with anyio.CancelScope(shield=True):
+            self.dismiss(ended)
+            await self._forget(store)
+        return ended
+
+    def is_unwritten(self, name: str) -> bool:
+        """Tell whether an agent was ended and the store still has to learn of it."""
+        return name in self._unwritten
+
+    async def _forget(self, store: Store) -> None:
+        gone = sorted(self._unwritten)
+        await store.agent_remove(gone)
+        self._unwritten.difference_update(gone)
 
     async def revoke(self, store: Store, name: str) -> ClientKey:
         """Take a client's key away, and end the agents that it spawned.
@@ -83,10 +176,25 @@ class KeyRing:
         if name not in self._clients:
             raise NotFoundError(f"no living key has the name {name!r}")
         ended = self._fleet.subtree(name)
-        self.dismiss(ended)
-        key = await store.key_revoke(name)
-        await store.agent_remove([agent for agent in ended if agent != name])
+        self._unwritten.update(one for one in ended if one != name)
+        with anyio.CancelScope(shield=True):
+            self.dismiss(ended)
+            key = await store.key_revoke(name)
+            await self._forget(store)
         return key
+
+    @contextmanager
+    def _reserved(self, name: str, public_key: str, parent: str | None) -> Iterator[None]:
+        keys = (self._names, self._arriving_keys)
+        if not self.is_free(name) or any(public_key in known for known in keys):
+            raise ConflictError(f"{name!r} or its key is taken", hint="choose another name")
+        self._arriving[name] = parent
+        self._arriving_keys.add(public_key)
+        try:
+            yield
+        finally:
+            del self._arriving[name]
+            self._arriving_keys.discard(public_key)
 
     def is_client(self, name: str) -> bool:
         """Tell whether a principal is a client with a key of its own, and not a spawned agent."""

@@ -7,6 +7,7 @@ from remit.model.limits import Limits
 
 _MINUTE = 60.0
 _SOON = 0.1
+_SWEEP_AT = 1024
 
 
 class Meter:
@@ -21,6 +22,7 @@ class Meter:
         self._clock = clock
         self._calls: dict[str, deque[float]] = {}
         self._running: dict[str, int] = {}
+        self._sweep_at = _SWEEP_AT
 
     def admit(self, agent: str, limits: Limits) -> tuple[str, float] | None:
         """Count a call, or name the limit that it would pass and the seconds to wait."""
@@ -30,7 +32,10 @@ class Meter:
         if limits.max_calls_per_minute is None:
             return None
         now = self._clock()
-        calls = self._calls.setdefault(agent, deque())
+        calls = self._calls.get(agent)
+        if calls is None:
+            self._sweep(now)
+            calls = self._calls[agent] = deque()
         while calls and calls[0] <= now - _MINUTE:
             calls.popleft()
         if len(calls) >= limits.max_calls_per_minute:
@@ -55,7 +60,20 @@ class Meter:
         """How many calls of this agent run now."""
         return self._running.get(agent, 0)
 
-    def forget(self, agent: str) -> None:
-        """Drop what was counted for an agent that is gone."""
-        self._calls.pop(agent, None)
-        self._running.pop(agent, None)
+    def calls(self, agent: str) -> int | None:
+        """How many calls of this agent the last minute saw; None when they are not counted."""
+        calls = self._calls.get(agent)
+        if calls is None:
+            return None
+        since = self._clock() - _MINUTE
+        return sum(1 for at in calls if at > since)
+
+    def _sweep(self, now: float) -> None:
+        """Drop the counts of agents that are gone or quiet, before they pile up."""
+        if len(self._calls) < self._sweep_at:
+            return
+        since = now - _MINUTE
+        quiet = [name for name, calls in self._calls.items() if not calls or calls[-1] <= since]
+        for name in quiet:
+            del self._calls[name]
+        self._sweep_at = max(_SWEEP_AT, 2 * len(self._calls))

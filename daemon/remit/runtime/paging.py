@@ -3,8 +3,12 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import msgspec
+
 PAGE_LIMIT = 100
 PAGE_MAX = 1000
+BODY_BYTES = 512 * 1024
+"""A message may have 1 MiB; one that cannot be sent tells nothing."""
 
 
 def page(
@@ -19,3 +23,10 @@ def page(
         "total": len(names),
         "next": shown[-1] if more else None,
     }
+
+
+def bounded(body: dict[str, Any], largest: str) -> dict[str, Any]:
+    """The body, without its largest part when it would not fit into a message."""
+    if len(msgspec.json.encode(body)) <= BODY_BYTES:
+        return body
+    return body | {largest: type(body[largest])(), "truncated": True}

@@ -35,6 +35,9 @@ class Registry:
         resource_intensive: bool = False,
         open_world: bool = False,
         wildcard: bool = True,
+        approval: bool = False,
+        pushed: bool = False,
+        fleeting: bool = False,
         inline: bool = False,
         timeout: float | None = None,
         since: str = "",
@@ -57,6 +60,11 @@ class Registry:
             resource_intensive: whether one call may cost a lot.
             open_world: whether it reaches outside of this installation.
             wildcard: False when no wildcard may ever grant it.
+            approval: True when each call waits for an operator's yes to exactly its arguments.
+            pushed: True when the event is only ever pushed: the function documents its data and
+                is never called.
+            fleeting: True when a call leaves nothing behind, so that allowed ones are audited no
+                more than reads are.
             inline: a sync function that only computes for microseconds is run in the reader
                 itself; other sync functions run in a worker thread.
             timeout: seconds, instead of the configured time-out.
@@ -78,6 +86,9 @@ class Registry:
                 resource_intensive=resource_intensive,
                 open_world=open_world,
                 wildcard=wildcard,
+                approval=approval,
+                pushed=pushed,
+                fleeting=fleeting,
                 timeout=timeout,
                 since=since,
                 aliases=tuple(_event_name(alias, function) for alias in aliases),

@@ -16,6 +16,7 @@ def grant_report(grant: Grant) -> dict[str, Any]:
         "capabilities": list(grant.capabilities),
         "allowed_events": sorted(grant.events),
         "denied_events": list(grant.denied_events),
+        "approval_required": sorted(grant.approval_required),
         "allowed_claude_tools": sorted(grant.claude_tools),
         "denied_claude_tools": sorted(grant.denied_tools),
         "limits": grant.limits.to_json(),

@@ -4,13 +4,17 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
+from remit.runtime.approvals import Approvals
 from remit.runtime.auditor import Auditor
 from remit.runtime.authority import Authority
+from remit.runtime.capability_reviews import CapabilityReviews
 from remit.runtime.counters import Counters
 from remit.runtime.courier import Courier
 from remit.runtime.describe import Documented
 from remit.runtime.keyring import KeyRing
+from remit.runtime.mailbox import Mailbox
 from remit.runtime.meter import Meter
+from remit.runtime.reloader import Reloader
 from remit.store.protocol import Store
 
 
@@ -22,7 +26,11 @@ class Services(msgspec.Struct, eq=False, kw_only=True):
     store: Store
     keyring: KeyRing
     courier: Courier
+    reloader: Reloader
+    mailbox: Mailbox
     auditor: Auditor
+    approvals: Approvals
+    reviews: CapabilityReviews
     meter: Meter
     counters: Counters
     clock: Callable[[], float]

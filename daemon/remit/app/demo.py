@@ -1,0 +1,114 @@
+"""The first minute: three scripted agents on a real daemon, with nothing but this machine.
+
+Every line is a real call over the real socket, every figure is measured, and every refusal says
+which line of which file decided it.
+"""
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+import msgspec
+
+import remit_client
+from remit.app.daemon import run_daemon
+from remit.config.home import Home
+from remit.config.settings import Settings
+from remit_client.keys import Key
+
+Say = Callable[[str, dict[str, Any]], None]
+"""Shows a step: what kind it is, and its facts."""
+
+
+class Step(msgspec.Struct, frozen=True):
+    """One call of the script."""
+
+    agent: str
+    event: str
+    data: dict[str, Any]
+    why: str
+
+
+SCRIPT = (
+    Step("lead", "state:set", {"key": "plan/1", "value": "read the logs"}, "writes down the plan"),
+    Step("lead", "agent:spawn", {"profile": "observer"}, "asks for a helper that may do more"),
+    Step("scout", "state:get", {"key": "plan/1"}, "reads the plan"),
+    Step("scout", "state:set", {"key": "plan/1", "value": "my own"}, "would change the plan"),
+    Step("worker", "state:set", {"key": "result/1", "value": 42}, "writes a result"),
+    Step("worker", "state:delete", {"key": "plan/1"}, "would delete the plan"),
+    Step("scout", "agent:send_message", {"agent_id": "lead", "message": "done"}, "reports"),
+    Step("lead", "agent:terminate", {"agent_id": "scout"}, "would end its helper"),
+)
+
+
+async def run_demo(settings: Settings, say: Say) -> dict[str, int]:
+    """Play the script and answer its totals."""
+    totals = {"allowed": 0, "denied": 0}
+    async with run_daemon(settings) as daemon:
+        say("daemon", daemon.ready(Home(settings.home)))
+        async with _cast(settings) as cast:
+            for step in SCRIPT:
+                outcome = await _play(step, cast)
+                totals["allowed" if outcome["ok"] else "denied"] += 1
+                say("step", outcome)
+            for name in ("lead", "scout", "worker"):
+                say("bill", {"agent": name} | await _bill(cast[name]))
+    return totals
+
+
+@asynccontextmanager
+async def _cast(settings: Settings) -> AsyncGenerator[dict[str, Any]]:
+    """The operator, a coordinator, and two helpers that it spawned itself."""
+    async with AsyncExitStack() as stack:
+        operator = await stack.enter_async_context(remit_client.connect(home=settings.home))
+        lead = await _spawn(stack, settings, operator, "lead", profile="base_multi_agent")
+        helpers = {
+            name: await _spawn(stack, settings, lead, name, on_excess="narrow", **request)
+            for name, request in (
+                ("scout", {"profile": "communicator"}),
+                ("worker", {"profile": "executor", "disallowed_tools": ["state:delete"]}),
+            )
+        }
+        yield {"operator": operator, "lead": lead, **helpers}
+
+
+async def _spawn(
+    stack: AsyncExitStack, settings: Settings, parent: Any, name: str, **request: Any
+) -> Any:
+    answer = await parent.call("agent:spawn", {"agent_id": name, **request})
+    home = Home(settings.home)
+    key = Key(
+        name=name,
+        public_key=answer["credentials"]["public_key"],
+        secret_key=answer["credentials"]["secret_key"],
+        server_key=home.server_public_key.read_text(encoding="ascii").strip(),
+        endpoint=home.endpoint.read_text(encoding="utf-8").strip(),
+    )
+    return await stack.enter_async_context(remit_client.connect(key=key))
+
+
+async def _play(step: Step, cast: dict[str, Any]) -> dict[str, Any]:
+    outcome: dict[str, Any] = {"agent": step.agent, "event": step.event, "why": step.why}
+    try:
+        answer = await cast[step.agent].ask(step.event, step.data)
+    except remit_client.RemitError as error:
+        rules = await _rules(cast["operator"], step)
+        return outcome | {
+            "ok": False,
+            "code": error.code,
+            "reason": error.details.get("reason", error.code),
+            "decision": error.decision,
+            "rules": rules,
+        }
+    return outcome | {"ok": True, "decision": answer.decision}
+
+
+async def _rules(operator: Any, step: Step) -> list[str]:
+    found = await operator.call("permission:explain", {"event": step.event, "agent": step.agent})
+    return [f"{rule['file']}:{rule['line']}:{rule['column']}" for rule in found["denied_by"]]
+
+
+async def _bill(agent: Any) -> dict[str, Any]:
+    """What the agent's tools cost as a thin list, against all their schemas."""
+    listed = await agent.call("system:discover", {"level": "namespace", "format": "mcp"})
+    return {"tools": len(listed["tools"]), **listed["tokens"]}

@@ -1,0 +1,69 @@
+"""Starting with a configuration: what is on disk, or else what was last in force."""
+
+from collections.abc import Callable, Iterable
+
+import structlog
+
+from remit.config.files import Files
+from remit.model.event import EventSpec
+from remit.policy.catalogue import Approval
+from remit.policy.plan import plan
+from remit.runtime.authority import Authority
+from remit.runtime.kept import Kept, keep, recall
+from remit.runtime.reloader import Outcome
+from remit.store.protocol import BlobStore
+
+log = structlog.get_logger()
+
+
+async def open_authority(
+    events: Iterable[EventSpec],
+    read: Callable[[], Files],
+    store: BlobStore,
+    *,
+    approvals: frozenset[Approval] = frozenset(),
+) -> tuple[Authority, Outcome | None]:
+    """Compile the first revision of this run, and tell how it differs from the last run's.
+
+    Files that do not compile are passed over for the last good ones, marked stale. The number of
+    the revision stays when nothing changed, and else goes on from the last run's.
+
+    Raises:
+        DefinitionError: the files do not compile, and there are no last good ones.
+    """
+    events = tuple(events)
+    kept = await recall(store)
+
+    def compiled(number: int) -> Authority:
+        return Authority(events, read, approvals=approvals, revision=number, last_good=kept.files)
+
+    authority = compiled(max(kept.revision, 1))
+    outcome = None
+    if kept.revision and not _is_same(kept, authority):
+        authority = compiled(kept.revision + 1)
+        outcome = _difference(kept, authority)
+    if authority.is_stale:
+        problems = [problem.to_json() for problem in authority.rejected]
+        log.warning("config_rejected", revision=authority.catalogue.revision, problems=problems)
+    if outcome or not kept.revision:
+        await keep(store, authority.current)
+    return authority, outcome
+
+
+def _is_same(kept: Kept, authority: Authority) -> bool:
+    """Tell whether this run begins with what the last one ended with."""
+    if kept.files is None or kept.grants is None:
+        return False
+    catalogue = authority.catalogue
+    return (
+        kept.files.same_as(authority.current.files)
+        and kept.names == catalogue.universe.names
+        and not plan(kept.grants, catalogue.grants).changes
+    )
+
+
+def _difference(kept: Kept, authority: Authority) -> Outcome:
+    """What anybody holds more or less than in the last run: never a silent widening."""
+    catalogue = authority.catalogue
+    before = catalogue.grants if kept.grants is None else kept.grants
+    return Outcome(changed=True, revision=catalogue.revision, plan=plan(before, catalogue.grants))

@@ -1,0 +1,225 @@
+"""agent:* — spawning, changing and ending agents. The spawner is the parent; no message says so."""
+
+import re
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from remit.errors import ConflictError, DeniedError, InvalidDataError
+from remit.model.agent import Agent, AgentSpec
+from remit.model.limits import NO_LIMITS, Limits
+from remit.policy.delegate import Excess
+from remit.runtime.changes import holdings, tell_changes
+from remit.runtime.context import Context
+from remit.runtime.delegation import Offer, check_room, check_spec, offer
+from remit.runtime.descent import agent_in_reach, unknown_agent
+from remit.runtime.registry import event_handler
+
+Name = Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9_-]{0,63}$")]
+PublicKey = Annotated[str, msgspec.Meta(min_length=40, max_length=40)]
+Prompt = Annotated[str, msgspec.Meta(max_length=65_536)]
+Tools = Annotated[tuple[str, ...], msgspec.Meta(max_length=1000)]
+OnExcess = Literal["refuse", "narrow"]
+
+
+class SpawnRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """Who is to be, and what it may do."""
+
+    profile: str = ""
+    agent_id: Name | None = None
+    inherit: bool = False
+    capabilities: dict[str, bool] = {}
+    additional_tools: Tools = ()
+    disallowed_tools: Tools = ()
+    variables: dict[str, str | int | float | bool] = {}
+    system_prompt: Prompt = ""
+    public_key: PublicKey | None = None
+    on_excess: OnExcess = "refuse"
+    session: str | None = None
+    limits: Limits = NO_LIMITS
+    launch: dict[str, Any] | None = None
+
+
+class UpdateRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """Whom to change, and what takes the place of what it has; absent fields stay."""
+
+    agent_id: str
+    profile: str | None = None
+    capabilities: dict[str, bool] | None = None
+    additional_tools: Tools | None = None
+    disallowed_tools: Tools | None = None
+    variables: dict[str, str | int | float | bool] | None = None
+    system_prompt: Prompt | None = None
+    limits: Limits | None = None
+    on_excess: OnExcess | None = None
+
+
+@event_handler("agent:spawn", capability="spawn_agents")
+async def spawn(request: SpawnRequest, ctx: Context) -> dict[str, Any]:
+    """Create an agent under yourself, with no more than you hold.
+
+    Args:
+        profile: its profile; absent: only what everybody has.
+        agent_id: its name; made up when absent.
+        inherit: give it all that you hold, now and later.
+        capabilities: capabilities to switch on or off.
+        additional_tools: events, patterns or model tools to add.
+        disallowed_tools: events, patterns or model tools to take away.
+        variables: values for the variables of the profile.
+        system_prompt: text for its system prompt.
+        public_key: its CURVE public key in Z85; absent: a key pair is made and answered once.
+        on_excess: what to do when it would hold more than you: refuse, or narrow.
+        session: the session it works in.
+        limits: limits of its own; they never widen those it has anyway.
+        launch: a process to start for it; not served by this version.
+    """
+    if request.launch is not None:
+        message = "this daemon does not launch processes"
+        hint = "start the process yourself with the credentials of the answer"
+        raise InvalidDataError(message, hint=hint, details={"path": "$.launch"})
+    services = ctx.services
+    parent = None if ctx.principal.is_operator else ctx.principal.id
+    spec = _spec(ctx, request, parent)
+    check_spec(spec, parent)
+    offered = offer(ctx, spec, parent)
+    check_room(ctx, parent)
+    name = request.agent_id or _new_name(ctx, request.profile)
+    if not services.keyring.is_free(name):
+        message = f"the name {name!r} is taken"
+        raise ConflictError(message, hint="choose another one, or leave it out")
+    credentials, token_hash = _credentials(request.public_key)
+    agent = Agent(
+        id=name,
+        parent=parent,
+        public_key=credentials["public_key"],
+        token_hash=token_hash,
+        created_at=services.wall_clock(),
+        spec=spec,
+    )
+    # INVARIANT: nothing is awaited between the check of the room and the place being taken.
+    await services.keyring.spawn(services.store, agent)
+    return {
+        "agent_id": name,
+        "parent": parent,
+        **_given(ctx, offered),
+        "credentials": credentials,
+    }
+
+
+def _spec(ctx: Context, request: SpawnRequest, parent: str | None) -> AgentSpec:
+    above = None if parent is None else ctx.services.authority.fleet.get(parent)
+    return AgentSpec(
+        profile=request.profile,
+        inherit=request.inherit,
+        capabilities=request.capabilities,
+        additional_tools=request.additional_tools,
+        disallowed_tools=request.disallowed_tools,
+        variables=request.variables,
+        system_prompt=request.system_prompt,
+        session=request.session,
+        narrow=request.on_excess == "narrow",
+        limits=request.limits,
+        parent_key="" if above is None else above.public_key,
+    )
+
+
+def _new_name(ctx: Context, profile: str) -> str:
+    stem = re.sub(r"[^a-z0-9]+", "-", profile.lower()).strip("-")[:40]
+    stem = stem if stem[:1].isalpha() else "agent"
+    # Commands without a daemon list the events here, and must not load libzmq and OpenSSL.
+    from remit.runtime.credentials import name_suffix  # noqa: PLC0415
+
+    while True:
+        name = f"{stem}-{name_suffix()}"
+        if ctx.services.keyring.is_free(name):
+            return name
+
+
+def _credentials(public_key: str | None) -> tuple[dict[str, str], str]:
+    if public_key is not None:
+        return {"public_key": public_key}, ""
+    from remit.runtime.credentials import new_credentials, token_hash  # noqa: PLC0415 - as above
+
+    made = new_credentials()
+    return made, token_hash(made["token"])
+
+
+def _given(ctx: Context, offered: Offer) -> dict[str, Any]:
+    grant = offered.grant
+    given: dict[str, Any] = {
+        "allowed_events": sorted(grant.events),
+        "allowed_claude_tools": sorted(grant.claude_tools),
+        "limits": grant.limits.to_json(),
+        "revision": ctx.catalogue.revision,
+    }
+    return given if offered.cut.is_empty else given | {"cut": _listed(offered.cut)}
+
+
+def _listed(cut: Excess) -> dict[str, list[str]]:
+    return {"events": list(cut.events), "claude_tools": list(cut.claude_tools)}
+
+
+@event_handler("agent:update", capability="adjust_agents")
+async def update(request: UpdateRequest, ctx: Context) -> dict[str, Any]:
+    """Change what one of your descendants may do; it acts on all below it at once.
+
+    Args:
+        agent_id: the agent.
+        profile: its new profile.
+        capabilities: capabilities to switch on or off, instead of those before.
+        additional_tools: events, patterns or model tools to add, instead of those before.
+        disallowed_tools: events, patterns or model tools to take away, instead of those before.
+        variables: values for the variables of the profile, instead of those before.
+        system_prompt: text for its system prompt.
+        limits: limits of its own, instead of those before.
+        on_excess: what to do when it would hold more than you or its parent: refuse, or narrow.
+    """
+    services = ctx.services
+    async with services.keyring.updating:
+        agent = _changeable(ctx, request.agent_id)
+        asked = msgspec.structs.asdict(request)
+        fields = [f for f in AgentSpec.__struct_fields__ if asked.get(f) is not None]
+        changes = {field: asked[field] for field in fields}
+        if request.on_excess is not None:
+            changes["narrow"] = request.on_excess == "narrow"
+        spec = msgspec.structs.replace(agent.spec, **changes)
+        check_spec(spec, agent.parent)
+        offered = offer(ctx, spec, agent.parent)
+        fleet, catalogue = services.authority.fleet, services.authority.catalogue
+        affected = fleet.subtree(agent.id)
+        before = holdings(fleet, catalogue, affected)
+        await services.keyring.update(services.store, msgspec.structs.replace(agent, spec=spec))
+        after = holdings(fleet, catalogue, affected)
+    tell_changes(services.courier, before, after, revision=catalogue.revision)
+    return {"agent_id": agent.id, "parent": agent.parent, **_given(ctx, offered)}
+
+
+def _changeable(ctx: Context, name: str) -> Agent:
+    agent = agent_in_reach(ctx, name)
+    if agent.id == ctx.principal.id:
+        raise DeniedError("an agent does not change itself", reason="no_grant")
+    if ctx.services.keyring.is_client(name):
+        hint = "revoke its key and add it again, or edit its profile"
+        raise ConflictError(f"{name!r} is a client with a key, not a spawned agent", hint=hint)
+    return agent
+
+
+@event_handler("agent:terminate", capability="spawn_agents", effect="destructive")
+async def terminate(ctx: Context, agent_id: str) -> dict[str, Any]:
+    """End an agent and all its descendants: they are shut out at once.
+
+    Args:
+        agent_id: the agent.
+    """
+    keyring, store = ctx.services.keyring, ctx.services.store
+    if ctx.principal.is_operator and keyring.is_unwritten(agent_id):
+        return {"agent_id": agent_id, "terminated": await keyring.end(store, agent_id)}
+    agent = agent_in_reach(ctx, agent_id)
+    if not keyring.is_client(agent.id):
+        ended = await keyring.end(store, agent.id)
+        return {"agent_id": agent_id, "terminated": ended}
+    if not ctx.principal.is_operator and agent.id != ctx.principal.id:
+        raise unknown_agent(agent_id)
+    ended = ctx.services.authority.fleet.subtree(agent.id)
+    await keyring.revoke(store, agent.id)
+    return {"agent_id": agent_id, "terminated": ended}

@@ -1,0 +1,58 @@
+"""config:* — the definition files: what they would change, and putting them in force."""
+
+from typing import Any
+
+from remit.model.place import DefinitionError
+from remit.runtime.context import Context
+from remit.runtime.paging import bounded
+from remit.runtime.registry import event_handler
+
+MOST_ERRORS = 1_000
+"""More would not fit into a message."""
+
+
+@event_handler("config:plan", capability="config_admin", effect="read", wildcard=False)
+async def plan(ctx: Context) -> dict[str, Any]:
+    """Tell what the definition files on disk would change, and put nothing in force."""
+    found = await ctx.services.reloader.plan()
+    return bounded(found.to_json(), "profiles")
+
+
+@event_handler("config:reload", capability="config_admin", wildcard=False)
+async def reload(ctx: Context) -> dict[str, Any]:
+    """Read the definition files again and put them in force, all or nothing."""
+    outcome = await ctx.services.reloader.reload()
+    if outcome.problems:
+        raise DefinitionError(outcome.problems[:MOST_ERRORS])
+    return outcome.to_json()
+
+
+# Both name profiles and events of everybody, so they are for those who may see the files.
+
+
+@event_handler(
+    "config:changed", capability="config_admin", effect="read", wildcard=False, pushed=True
+)
+def changed(
+    *, revision: int, changed: bool, profiles: dict[str, Any], summary: dict[str, int]
+) -> None:
+    """The definitions in force have changed, or a bad edit was taken back.
+
+    Args:
+        revision: the revision in force.
+        changed: False when the files are as they were before a bad edit.
+        profiles: what each profile that changed gained and lost.
+        summary: how much that is in all.
+    """
+
+
+@event_handler(
+    "config:rejected", capability="config_admin", effect="read", wildcard=False, pushed=True
+)
+def rejected(errors: list[dict[str, Any]], revision: int) -> None:
+    """The definition files have mistakes; the revision in force stays.
+
+    Args:
+        errors: every mistake with its file, line and column.
+        revision: the revision that stays in force.
+    """

@@ -1,0 +1,222 @@
+"""review:* — what waits for somebody's yes: single calls, and capabilities in profiles."""
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from remit.errors import DeniedError, ExceedsParentError, NotFoundError
+from remit.runtime.context import Context
+from remit.runtime.pairs import APPROVAL, CAPABILITY, Gain, Pair, gain, no_such_pair
+from remit.runtime.registry import event_handler
+from remit.runtime.view import visible_profiles
+from remit.store.records import Review, ReviewStatus
+
+Limit = Annotated[int, msgspec.Meta(ge=1, le=200)]
+Note = Annotated[str, msgspec.Meta(max_length=1000)]
+Status = Literal["pending", "approved", "rejected", "expired"]
+
+_MOST_PAGES = 50
+_DECIDED: dict[str, ReviewStatus] = {"approve": "approved", "reject": "rejected"}
+
+
+@event_handler("review:list", capability="reviewing", effect="read", wildcard=False)
+async def list_(
+    ctx: Context,
+    status: Status = "pending",
+    kind: Literal["approval", "capability"] | None = None,
+    limit: Limit = 50,
+    after: str = "",
+) -> dict[str, Any]:
+    """List calls that wait for approval, and capabilities that wait for a security review.
+
+    Args:
+        status: those that wait, or those that were decided.
+        kind: only calls (approval), or only capabilities.
+        limit: how many calls at the most.
+        after: the `next` of the page before.
+    """
+    items: list[dict[str, Any]] = []
+    if kind != APPROVAL and not after:
+        items += _pairs(ctx, status)
+    cursor = None
+    if kind != CAPABILITY:
+        found, cursor = await _calls(ctx, status, limit, after)
+        items += found
+    return {"items": items, "total": len(items), "next": cursor}
+
+
+def _pairs(ctx: Context, status: Status) -> list[dict[str, Any]]:
+    reviews = ctx.services.reviews
+    shown = []
+    for pair, found in reviews.pairs(ctx.catalogue).items():
+        gives = gain(ctx.catalogue, pair) if found == status else None
+        if gives is None or not _may_see_pair(ctx, pair, gives):
+            continue
+        decision = reviews.decision(ctx.catalogue, pair)
+        shown.append(
+            {
+                "id": str(pair),
+                "kind": CAPABILITY,
+                "status": found,
+                "profile": pair.profile,
+                "capability": pair.capability,
+                "grants": sorted(gives.events),
+                "claude_tools": sorted(gives.claude_tools),
+                "definition_hash": ctx.catalogue.fingerprints[pair.capability],
+                "decided_by": decision.by if decision else "",
+                "decided_at": decision.at if decision else None,
+                "note": decision.note if decision else "",
+            }
+        )
+    return shown
+
+
+async def _calls(
+    ctx: Context, status: Status, limit: int, after: str
+) -> tuple[list[dict[str, Any]], str | None]:
+    store, now = ctx.services.store, ctx.services.wall_clock()
+    shown: list[dict[str, Any]] = []
+    for _ in range(_MOST_PAGES):
+        page = await store.review_list(
+            status=status, kind=APPROVAL, limit=limit - len(shown), after=after
+        )
+        shown += [_call(one) for one in page.items if _may_see_call(ctx, one) and _waits(one, now)]
+        if page.next is None or len(shown) >= limit:
+            return shown, page.next
+        after = page.next
+    return shown, after
+
+
+def _waits(review: Review, now: float) -> bool:
+    return review.status != "pending" or review.expires_at is None or review.expires_at > now
+
+
+def _call(review: Review) -> dict[str, Any]:
+    body = msgspec.json.decode(review.payload)
+    return {
+        "id": review.id,
+        "kind": APPROVAL,
+        "status": review.status,
+        "event": body["event"],
+        "data": body["data"],
+        "requested_by": review.requested_by,
+        "requested_at": review.requested_at,
+        "expires_at": review.expires_at,
+        "decided_by": review.decided_by,
+        "decided_at": review.decided_at,
+        "note": review.note,
+    }
+
+
+def _may_see_call(ctx: Context, review: Review) -> bool:
+    return ctx.principal.is_operator or review.subject in ctx.grant.events
+
+
+def _may_see_pair(ctx: Context, pair: Pair, gives: Gain) -> bool:
+    if ctx.principal.is_operator:
+        return True
+    return pair.profile in visible_profiles(ctx) and not _excess(ctx, gives)
+
+
+def _excess(ctx: Context, gives: Gain) -> list[str]:
+    """What an approval would give away that the caller does not hold freely itself."""
+    free = ctx.grant.events - ctx.grant.approval_required
+    return sorted(gives.events - free) + sorted(gives.claude_tools - ctx.grant.claude_tools)
+
+
+@event_handler("review:decide", capability="reviewing", wildcard=False)
+async def decide(
+    ctx: Context,
+    id: str,  # noqa: A002 - the name on the wire
+    decision: Literal["approve", "reject"],
+    note: Note = "",
+) -> dict[str, Any]:
+    """Approve or reject a call that waits, or a capability in a profile.
+
+    Args:
+        id: what `review:list` shows: of a call, or 'profile/capability'.
+        decision: approve or reject; rejecting a capability takes an approval back.
+        note: why; the one who asked is told.
+    """
+    pair = Pair.parse(id)
+    if pair is not None:
+        return await _decide_pair(ctx, pair, _DECIDED[decision], note)
+    return await _decide_call(ctx, id, _DECIDED[decision], note)
+
+
+async def _decide_call(ctx: Context, name: str, status: ReviewStatus, note: str) -> dict[str, Any]:
+    review = await ctx.services.store.review_get(name)
+    if review is None or review.kind != APPROVAL or not _may_see_call(ctx, review):
+        raise NotFoundError(f"there is no review {name!r}", hint="'remit review list' shows them")
+    if not ctx.principal.is_operator and status == "approved":
+        _check_approver(ctx, review)
+    decided = await ctx.services.approvals.decide(name, status, ctx.principal.id, note)
+    return _call(decided)
+
+
+def _check_approver(ctx: Context, review: Review) -> None:
+    """Refuse who must not approve.
+
+    INVARIANT: no agent approves for itself, its ancestors or its own agents, nor what it may not do
+    freely itself: two that are bound would free each other.
+    """
+    me, fleet = ctx.principal.id, ctx.services.authority.fleet
+    asked = review.requested_by
+    if fleet.is_under(asked, me) or fleet.is_under(me, asked):
+        raise DeniedError("nobody approves a request of their own", reason="explicit_deny")
+    if review.subject in ctx.grant.approval_required:
+        raise ExceedsParentError(
+            f"you may not approve {review.subject!r}: you need an approval for it yourself",
+            details={"excess": [review.subject]},
+        )
+
+
+async def _decide_pair(ctx: Context, pair: Pair, status: ReviewStatus, note: str) -> dict[str, Any]:
+    catalogue, reviews = ctx.catalogue, ctx.services.reviews
+    canonical = Pair(pair.profile, catalogue.names.get(pair.capability, pair.capability))
+    known = reviews.pairs(catalogue)
+    gives = gain(catalogue, canonical) if canonical in known else None
+    if gives is None or not _may_see_pair(ctx, canonical, gives):
+        raise no_such_pair(pair, known if ctx.principal.is_operator else ())
+    if not ctx.principal.is_operator:
+        _check_reviewer(ctx, canonical)
+    plan = await reviews.decide(
+        canonical,
+        status,
+        ctx.principal.id,
+        note,
+        definition_hash=catalogue.fingerprints[canonical.capability],
+    )
+    return {
+        "id": str(canonical),
+        "kind": CAPABILITY,
+        "status": status,
+        "profile": canonical.profile,
+        "capability": canonical.capability,
+        "grants": sorted(gives.events),
+        "claude_tools": sorted(gives.claude_tools),
+        "note": note,
+        "revision": ctx.services.authority.catalogue.revision,
+        "profiles": plan.to_json()["profiles"] if ctx.sees_everything else {},
+    }
+
+
+def _check_reviewer(ctx: Context, pair: Pair) -> None:
+    fleet, me = ctx.services.authority.fleet, ctx.principal.id
+    mine = {agent.spec.profile for agent in (fleet.get(me), *fleet.ancestors(me)) if agent}
+    if pair.profile in mine:
+        raise DeniedError("nobody approves for their own profile", reason="explicit_deny")
+
+
+@event_handler(
+    "review:requested", capability="reviewing", effect="read", wildcard=False, pushed=True
+)
+def requested(id: str, event: str, requested_by: str, expires_at: float) -> None:  # noqa: A002
+    """A call waits for approval.
+
+    Args:
+        id: what to approve or reject.
+        event: what was called.
+        requested_by: by whom.
+        expires_at: when it lapses.
+    """

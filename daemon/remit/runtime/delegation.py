@@ -1,0 +1,140 @@
+"""Giving rights to an agent: never more than the giver holds, never more agents than allowed."""
+
+import msgspec
+
+from remit.errors import ExceedsParentError, InvalidDataError, LimitError, RemitError
+from remit.model.agent import AgentSpec
+from remit.model.grant import Grant
+from remit.policy.delegate import (
+    NO_EXCESS,
+    Excess,
+    check_denials,
+    excess,
+    inherit,
+    resolve_agent,
+    unheld,
+)
+from remit.policy.resolve import confine
+from remit.runtime.context import Context
+
+MAX_DEPTH = 32
+"""How deep any tree may be, whatever the limits say."""
+
+
+class Offer(msgspec.Struct, frozen=True, eq=False):
+    """What an agent will hold, and what was cut to get there."""
+
+    grant: Grant
+    cut: Excess
+
+
+def offer(ctx: Context, spec: AgentSpec, parent: str | None) -> Offer:
+    """Work out what an agent under `parent` will hold.
+
+    The ceilings are what its parent holds now and what the caller holds now.
+
+    Raises:
+        ExceedsParentError: it would hold more, and the spec does not accept a cut.
+        InvalidDataError: something in the spec cannot be used.
+        NotFoundError: the profile is not there.
+    """
+    ceilings = _ceilings(ctx, parent)
+    own, beyond = _own(ctx, spec, ceilings)
+    grant = own
+    for ceiling in ceilings:
+        grant = confine(ctx.catalogue, grant, ceiling)
+    cut = excess(own, grant)
+    cut = Excess(tuple(sorted({*cut.events, *beyond.events})), cut.claude_tools)
+    if not cut.is_empty and not spec.narrow:
+        listed = [*cut.events, *cut.claude_tools]
+        raise ExceedsParentError(
+            f"the agent would hold {len(listed)} more than its parent: {', '.join(listed[:5])}",
+            hint="ask for less, or accept the cut with on_excess: narrow",
+            details={
+                "excess": listed,
+                "events": list(cut.events),
+                "claude_tools": list(cut.claude_tools),
+            },
+        )
+    return Offer(grant, cut)
+
+
+def _ceilings(ctx: Context, parent: str | None) -> list[Grant]:
+    fleet, catalogue = ctx.services.authority.fleet, ctx.catalogue
+    found = []
+    if parent is not None:
+        found.append(fleet.grant(parent, catalogue))
+    if not ctx.principal.is_operator and parent != ctx.principal.id:
+        found.append(fleet.grant(ctx.principal.id, catalogue))
+    return found
+
+
+def _own(ctx: Context, spec: AgentSpec, ceilings: list[Grant]) -> tuple[Grant, Excess]:
+    beyond = NO_EXCESS
+    try:
+        if ceilings and not ctx.principal.is_operator:
+            check_denials(spec, ceilings[0])
+            beyond = unheld(ctx.catalogue, spec, ceilings[0])
+        if spec.inherit:
+            return inherit(ctx.catalogue, spec, ceilings[0]), beyond
+        return resolve_agent(ctx.catalogue, spec), beyond
+    except RemitError as error:
+        if error.code in {"invalid_pattern", "invalid_name", "invalid_definition"}:
+            raise InvalidDataError(error.message, hint=error.hint) from error
+        raise
+
+
+def check_spec(spec: AgentSpec, parent: str | None) -> None:
+    """Refuse what contradicts itself.
+
+    Raises:
+        InvalidDataError: `inherit` beside something that it makes meaningless.
+    """
+    if not spec.inherit:
+        return
+    if parent is None:
+        raise InvalidDataError(
+            "the operator's rights are not inherited",
+            hint="name a profile",
+            details={"path": "$.inherit"},
+        )
+    if spec.profile or spec.capabilities or spec.additional_tools or spec.variables:
+        raise InvalidDataError(
+            "an agent that inherits has all its parent holds; nothing can be added to that",
+            hint="leave out inherit, or name only disallowed_tools and limits beside it",
+            details={"path": "$.inherit"},
+        )
+
+
+def check_room(ctx: Context, parent: str | None) -> None:
+    """Refuse one child too many, or one too deep.
+
+    Raises:
+        LimitError: a limit of the parent, or of one of its ancestors, is reached.
+    """
+    if parent is None:
+        return
+    fleet, catalogue = ctx.services.authority.fleet, ctx.catalogue
+    most = fleet.grant(parent, catalogue).limits.max_children
+    present = len(fleet.children(parent)) + ctx.services.keyring.arriving(parent)
+    if most is not None and present >= most:
+        raise LimitError(
+            f"{parent!r} has {present} children, and {most} are its limit",
+            hint="terminate one of them first",
+            details={"limit": "max_children", "retry_after": 1.0},
+        )
+    line = [parent, *(one.id for one in fleet.ancestors(parent))]
+    if len(line) > MAX_DEPTH:
+        raise _too_deep(f"no tree of agents is deeper than {MAX_DEPTH}")
+    for below, name in enumerate(line, start=1):
+        deepest = fleet.grant(name, catalogue).limits.max_depth
+        if deepest is not None and below > deepest:
+            raise _too_deep(f"descendants of {name!r} may be {deepest} deep, this one is {below}")
+
+
+def _too_deep(message: str) -> LimitError:
+    return LimitError(
+        message,
+        hint="let an agent further up spawn it",
+        details={"limit": "max_depth", "retry_after": None},
+    )

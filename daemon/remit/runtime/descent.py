@@ -1,0 +1,33 @@
+"""Whom a caller may ask about: itself and its descendants; the operator everybody.
+
+Somebody out of reach and somebody who does not exist get the same answer.
+"""
+
+from remit.errors import UnknownAgentError
+from remit.model.agent import Agent
+from remit.runtime.context import Context
+
+
+def agent_in_reach(ctx: Context, name: str) -> Agent:
+    """A living agent that the caller may ask about.
+
+    Raises:
+        UnknownAgentError: there is none of that name, or it is not for the caller.
+    """
+    fleet = ctx.services.authority.fleet
+    found = fleet.get(name)
+    if found is None or not is_in_reach(ctx, name):
+        raise unknown_agent(name)
+    return found
+
+
+def is_in_reach(ctx: Context, name: str) -> bool:
+    """Tell whether somebody is the caller or descends from it."""
+    if ctx.principal.is_operator:
+        return True
+    return ctx.services.authority.fleet.is_under(name, ctx.principal.id)
+
+
+def unknown_agent(name: str) -> UnknownAgentError:
+    """The one answer for those who do not exist and those who are out of reach."""
+    return UnknownAgentError(f"there is no agent {name!r} that you may ask about")

@@ -1,0 +1,117 @@
+"""What outlives the daemon about its configuration: the last good files, and who held what.
+
+The files are used when those on disk do not compile at the next start. The grants show, at the next
+start, what widened while nobody looked: edited files, or a new handler under a granted wildcard.
+"""
+
+from collections.abc import Mapping
+from typing import TypeVar
+
+import msgspec
+import structlog
+
+from remit.config.files import Files
+from remit.errors import RemitError
+from remit.model.grant import Grant
+from remit.model.limits import Limits
+from remit.runtime.authority import Revision
+from remit.store.protocol import BlobStore
+
+log = structlog.get_logger()
+
+FILES_BLOB = "last_good"
+GRANTS_BLOB = "last_grants"
+
+Part = TypeVar("Part")
+
+
+class _KeptFiles(msgspec.Struct, frozen=True):
+    revision: int
+    files: Files
+
+
+class _KeptGrant(msgspec.Struct, frozen=True, array_like=True):
+    bits: bytes
+    claude_tools: list[str]
+    limits: Limits
+
+
+class _KeptGrants(msgspec.Struct, frozen=True):
+    """Grants as bits over one list of names: thousands of profiles stay small."""
+
+    revision: int
+    names: list[str]
+    profiles: dict[str, _KeptGrant]
+
+
+class Kept(msgspec.Struct, frozen=True, eq=False):
+    """What an earlier run left; a part that is missing or damaged is None."""
+
+    revision: int = 0
+    files: Files | None = None
+    names: tuple[str, ...] = ()
+    grants: Mapping[str, Grant] | None = None
+
+
+async def keep(store: BlobStore, revision: Revision) -> bool:
+    """Keep a revision for the next start; tells whether that worked. It is in force either way."""
+    catalogue = revision.catalogue
+    files = msgspec.structs.replace(revision.files, kept=True)
+    width = (len(catalogue.universe.names) + 7) // 8
+    grants = {
+        name: _KeptGrant(grant.bits.to_bytes(width), sorted(grant.claude_tools), grant.limits)
+        for name, grant in catalogue.grants.items()
+    }
+    parts = (
+        (FILES_BLOB, _KeptFiles(catalogue.revision, files)),
+        (GRANTS_BLOB, _KeptGrants(catalogue.revision, list(catalogue.universe.names), grants)),
+    )
+    worked = True
+    for name, part in parts:
+        try:
+            await store.blob_put(name, msgspec.msgpack.encode(part))
+        except RemitError as error:
+            # A narrowing edit must not wait for space on a disk.
+            log.warning("config_not_kept", part=name, problem=str(error))
+            worked = False
+    return worked
+
+
+async def recall(store: BlobStore) -> Kept:
+    """What was kept; what cannot be read counts as absent."""
+    files = await _read(store, FILES_BLOB, _KeptFiles)
+    grants = await _read(store, GRANTS_BLOB, _KeptGrants)
+    revision = max(files.revision if files else 0, grants.revision if grants else 0)
+    return Kept(
+        revision,
+        files.files if files else None,
+        tuple(grants.names) if grants else (),
+        _grants_of(grants) if grants else None,
+    )
+
+
+async def _read(store: BlobStore, name: str, kind: type[Part]) -> Part | None:
+    raw = await store.blob_get(name)
+    if raw is None:
+        return None
+    try:
+        return msgspec.msgpack.decode(raw, type=kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        log.warning("kept_config_damaged", part=name, problem=str(error))
+        return None
+
+
+def _grants_of(kept: _KeptGrants) -> dict[str, Grant]:
+    found = {}
+    for profile, one in kept.profiles.items():
+        bits = int.from_bytes(one.bits)
+        events = frozenset(name for at, name in enumerate(kept.names) if bits >> at & 1)
+        found[profile] = Grant(
+            profile=profile,
+            revision=kept.revision,
+            bits=bits,
+            events=events,
+            claude_tools=frozenset(one.claude_tools),
+            limits=one.limits,
+        )
+    return found

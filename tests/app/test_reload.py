@@ -1,0 +1,125 @@
+"""Starting with what is on disk, or with what was last in force."""
+
+from typing import Any
+
+import msgspec
+import pytest
+from structlog.testing import capture_logs
+from tests.fakes import texts
+
+from remit.app.reload import open_authority
+from remit.config.files import Files, read_files
+from remit.model.event import EventSpec
+from remit.model.names import parse_event_name
+from remit.model.place import DefinitionError
+from remit.runtime.authority import Authority
+from remit.runtime.kept import FILES_BLOB, GRANTS_BLOB
+from remit.store.memory import MemoryStore
+
+CATALOGUE = "  lab: {description: d, event_patterns: ['lab:*']}\n"
+GOOD = texts(CATALOGUE, worker="capabilities: {lab: true}\n")
+NARROW = texts(CATALOGUE, worker="capabilities: {lab: true}\ndisallowed_tools: [lab:cook]\n")
+BROKEN = texts(CATALOGUE, worker="capabilities: {lba: true}\n")
+
+
+def events(*names: str) -> list[EventSpec]:
+    return [EventSpec(name=parse_event_name(name)) for name in names]
+
+
+async def start(store: MemoryStore, files: Files, *names: str) -> tuple[Authority, Any]:
+    specs = events(*(names or ("lab:cook", "lab:look")))
+    return await open_authority(specs, lambda: files, store)
+
+
+@pytest.fixture
+def store() -> MemoryStore:
+    return MemoryStore(clock=lambda: 0.0)
+
+
+async def test_the_first_start_is_revision_one_and_no_change(store: MemoryStore) -> None:
+    authority, outcome = await start(store, GOOD)
+    assert (authority.catalogue.revision, outcome) == (1, None)
+
+
+async def test_a_restart_without_a_change_keeps_the_number(store: MemoryStore) -> None:
+    await start(store, GOOD)
+    authority, outcome = await start(store, GOOD)
+    assert (authority.catalogue.revision, outcome) == (1, None)
+
+
+async def test_numbers_go_on_growing_over_restarts(store: MemoryStore) -> None:
+    for expected, files in enumerate((GOOD, NARROW, GOOD), start=1):
+        authority, _ = await start(store, files)
+        assert authority.catalogue.revision == expected
+
+
+async def test_what_was_edited_while_nothing_ran_is_told_at_the_start(store: MemoryStore) -> None:
+    await start(store, NARROW)
+    _, outcome = await start(store, GOOD)
+    assert outcome.plan.changes["worker"].granted == ("lab:cook",)
+
+
+async def test_a_new_handler_under_a_granted_wildcard_is_a_new_revision_with_a_plan(
+    store: MemoryStore,
+) -> None:
+    await start(store, GOOD, "lab:look")
+    authority, outcome = await start(store, GOOD, "lab:look", "lab:explode")
+    assert authority.catalogue.revision == 2
+    assert outcome.plan.changes["worker"].granted == ("lab:explode",)
+
+
+async def test_broken_files_are_passed_over_for_the_last_good_ones(store: MemoryStore) -> None:
+    await start(store, GOOD)
+    with capture_logs() as logs:
+        authority, outcome = await start(store, BROKEN)
+    assert (authority.catalogue.revision, outcome, authority.is_stale) == (1, None, True)
+    assert authority.catalogue.grants["worker"].events == {"lab:cook", "lab:look"}
+    (rejected,) = [entry for entry in logs if entry["event"] == "config_rejected"]
+    assert "lba" in str(rejected["problems"])
+    again, _ = await start(store, BROKEN)
+    assert again.is_stale, "the last good files outlive any number of restarts"
+
+
+async def test_broken_files_at_the_very_first_start_are_refused(store: MemoryStore) -> None:
+    with pytest.raises(DefinitionError):
+        await start(store, BROKEN)
+    assert await store.blob_get(FILES_BLOB) is None
+
+
+@pytest.mark.parametrize("damage", [b"", b"\xc1", b"\x80", msgspec.msgpack.encode({"files": 1})])
+async def test_damaged_memory_counts_as_none(store: MemoryStore, damage: bytes) -> None:
+    await start(store, GOOD)
+    await store.blob_put(FILES_BLOB, damage)
+    await store.blob_put(GRANTS_BLOB, damage)
+    with pytest.raises(DefinitionError):
+        await start(store, BROKEN)
+    authority, outcome = await start(store, GOOD)
+    assert (authority.catalogue.revision, outcome) == (1, None)
+
+
+async def test_last_good_files_that_no_longer_compile_do_not_hide_the_mistake(
+    store: MemoryStore,
+) -> None:
+    await start(store, NARROW)
+    with pytest.raises(DefinitionError) as caught:
+        await start(store, BROKEN, "lab:look")  # the denied event has gone: a dead denial
+    assert "lba" in str(caught.value)
+
+
+async def test_the_last_good_files_bring_the_files_that_they_name(
+    store: MemoryStore, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("site")
+    compositions = folder / "compositions"
+    compositions.mkdir()
+    catalogue = folder / "capabilities.yaml"
+    catalogue.write_bytes(GOOD.contents["capabilities.yaml"])
+    (compositions / "prompt.md").write_text("You look.")
+    profile = compositions / "worker.yaml"
+    profile.write_text("name: worker\ncomponents: [{name: prompt, source: prompt.md}]\n")
+    await start(store, read_files(catalogue, compositions))
+    (compositions / "prompt.md").write_text("You do as you please.")
+    profile.write_text("name: worker\nnonsense: 1\n")
+    authority, _ = await start(store, read_files(catalogue, compositions))
+    assert authority.is_stale
+    assert authority.catalogue.grants["worker"].prompt == "You look."

@@ -1,0 +1,251 @@
+"""Putting edits in force: all or nothing, one at a time, and everybody is told what it means."""
+
+import time
+from typing import Any
+
+import anyio
+import pytest
+from tests.fakes import Desk, built_in_handlers, texts
+
+from remit.model.agent import Agent, AgentSpec
+from remit.model.notice import Notice
+from remit.model.patterns import EventPattern
+from remit.runtime.changes import changes_between, holdings, tell_changes
+from remit.runtime.kept import FILES_BLOB
+from remit.runtime.reloader import CHANGED, REJECTED
+
+CATALOGUE = """\
+  base: {description: d, event_patterns: [system:health, permission:changed], always_included: true}
+  read: {description: d, event_patterns: [state:get]}
+  write: {description: d, event_patterns: [state:set], claude_tools: [Write]}
+  admin: {description: d, event_patterns: [config:changed, config:rejected]}
+"""
+READ = "capabilities: {read: true}\n"
+WRITE = "capabilities: {write: true}\n"
+BOTH = "capabilities: {read: true, write: true}\n"
+BROKEN = "capabilities: {raed: true}\nlimits: {no_such: 1}\n"
+WATCHER = "capabilities: {admin: true}\n"
+
+
+class Told:
+    """What was sent, to whom: a face that keeps it."""
+
+    def __init__(self) -> None:
+        self.notices: list[tuple[str, Notice]] = []
+
+    def deliver(self, connection: Any, notice: Notice) -> bool:
+        self.notices.append((connection.name, notice))
+        return True
+
+    def tell(self, name: str, notice: Notice) -> int:
+        self.notices.append((name, notice))
+        return 1
+
+    def of(self, event: str) -> list[tuple[str, Any]]:
+        return [(name, notice.data) for name, notice in self.notices if notice.event == event]
+
+
+class Ear:
+    """A connection of the watcher."""
+
+    name = "watcher"
+
+
+def files(worker: str) -> Any:
+    return texts(CATALOGUE, worker=worker, reader=READ, watcher=WATCHER)
+
+
+class Site(Desk):
+    def __init__(self) -> None:
+        super().__init__(built_in_handlers(), files(READ))
+        self.told = Told()
+        self.services.courier.post = self.told
+        for name, profile in (("ann", "worker"), ("bob", "reader"), ("watcher", "watcher")):
+            self.authority.fleet.add(Agent(id=name, spec=AgentSpec(profile=profile)))
+        self.services.courier.bus.subscribe(Ear(), patterns=[EventPattern.parse("config:*")])
+
+    async def edit(self, worker: str) -> Any:
+        self.files = files(worker)
+        return await self.services.reloader.reload()
+
+
+@pytest.fixture
+def site() -> Site:
+    return Site()
+
+
+async def test_each_affected_agent_is_told_what_it_gained_and_lost(site: Site) -> None:
+    await site.edit(WRITE)
+    assert site.told.of("permission:changed") == [
+        (
+            "ann",
+            {
+                "gained": ("state:set",),
+                "lost": ("state:get",),
+                "tools_gained": ("Write",),
+                "tools_lost": (),
+                "limits_changed": {},
+                "revision": 2,
+            },
+        )
+    ]
+
+
+async def test_those_who_watch_are_told_the_plan(site: Site) -> None:
+    await site.edit(WRITE)
+    ((name, data),) = site.told.of(CHANGED)
+    assert (name, data["revision"], data["summary"]["agents"]) == ("watcher", 2, 1)
+    assert data["profiles"]["worker"]["granted"] == ("state:set",)
+
+
+async def test_a_child_is_told_when_its_parent_loses_something(site: Site) -> None:
+    site.authority.fleet.add(Agent(id="kid", parent="ann", spec=AgentSpec(inherit=True)))
+    outcome = await site.edit("")
+    assert outcome.plan.agents == 2
+    assert {name for name, _ in site.told.of("permission:changed")} == {"ann", "kid"}
+
+
+async def test_a_bad_edit_is_told_with_every_error_once(site: Site) -> None:
+    await site.edit(BROKEN)
+    outcome = await site.edit(BROKEN)
+    assert (outcome.changed, outcome.revision, len(outcome.problems)) == (False, 1, 2)
+    ((_, data),) = site.told.of(REJECTED)
+    assert [error["code"] for error in data["errors"]] == [p.code for p in outcome.problems]
+    assert site.authority.is_stale
+
+
+async def test_taking_a_bad_edit_back_ends_staleness_without_a_new_revision(site: Site) -> None:
+    await site.edit(BROKEN)
+    outcome = await site.edit(READ)
+    assert (outcome.changed, outcome.revision, site.authority.is_stale) == (False, 1, False)
+    ((_, data),) = site.told.of(CHANGED)
+    assert (data["changed"], data["profiles"]) == (False, {})
+
+
+async def test_the_same_bytes_are_no_new_revision(site: Site) -> None:
+    outcome = await site.edit(READ)
+    assert (outcome.changed, outcome.revision) == (False, 1)
+    assert site.told.notices == []
+
+
+async def test_another_comment_is_a_new_revision_that_changes_nobody(site: Site) -> None:
+    outcome = await site.edit(READ + "# why not\n")
+    assert (outcome.revision, outcome.plan.changes, outcome.plan.agents) == (2, {}, 0)
+
+
+async def test_a_store_that_is_full_does_not_stop_a_narrowing_edit(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from remit.errors import StoreError  # noqa: PLC0415
+
+    async def refuse(_name: str, _data: bytes) -> None:
+        raise StoreError("no space left")
+
+    monkeypatch.setattr(site.services.store, "blob_put", refuse)
+    assert (await site.edit("")).revision == 2
+    assert "state:get" not in site.authority.catalogue.grants["worker"].events
+
+
+async def test_what_is_in_force_is_kept_before_anybody_is_told(site: Site) -> None:
+    await site.edit(WRITE)
+    kept = await site.services.store.blob_get(FILES_BLOB)
+    assert kept is not None
+    assert b"write: true" in kept
+
+
+async def test_all_who_ask_during_a_reload_share_the_next_one(site: Site) -> None:
+    reads = 0
+    read = site.authority._read
+
+    def counted() -> Any:
+        nonlocal reads
+        reads += 1
+        return read()
+
+    site.authority._read = counted
+    site.files = files(WRITE)
+    outcomes = []
+
+    async def ask() -> None:
+        outcomes.append(await site.services.reloader.reload())
+
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as tasks:
+            for _ in range(50):
+                tasks.start_soon(ask)
+    assert reads <= 2
+    assert {outcome.revision for outcome in outcomes} == {2}
+
+
+async def test_a_cancelled_reload_leaves_the_next_one_working(site: Site) -> None:
+    with anyio.CancelScope() as scope:
+        scope.cancel()
+        await site.edit(WRITE)
+    assert (await site.edit(BOTH)).plan.changes
+    assert "state:set" in site.authority.catalogue.grants["worker"].events
+
+
+async def test_the_operator_reloads_by_an_event(site: Site) -> None:
+    site.files = files(WRITE)
+    planned = await site.ask("operator", "config:plan")
+    done = await site.ask("operator", "config:reload")
+    assert planned["profiles"] == done["profiles"]
+    assert planned["summary"] == done["summary"]
+    assert (done["revision"], done["changed"], done["summary"]["agents"]) == (2, True, 1)
+
+
+async def test_a_refused_reload_answers_with_every_error(site: Site) -> None:
+    site.files = files(BROKEN)
+    answer = await site.answer("operator", "config:reload")
+    assert answer.error is not None
+    assert answer.error.code == "invalid_definition"
+    assert len(answer.error.details["problems"]) == 2
+
+
+async def test_a_plan_of_a_draft_counts_living_agents_and_deleted_profiles(site: Site) -> None:
+    draft = {"compositions": {"reader.yaml": f"name: reader\n{BOTH}"}, "complete": True}
+    report = await site.ask("operator", "composition:plan", draft)
+    assert list(report["profiles"]) == ["reader", "watcher", "worker"]
+    assert report["summary"]["agents"] == 3
+    assert site.authority.catalogue.revision == 1
+
+
+async def test_changes_of_agents_themselves_are_told_the_same_way(site: Site) -> None:
+    fleet, catalogue = site.authority.fleet, site.authority.catalogue
+    before = holdings(fleet, catalogue, fleet.subtree("ann"))
+    fleet.replace(
+        Agent(id="ann", spec=AgentSpec(profile="reader", disallowed_tools=("state:get",)))
+    )
+    after = holdings(fleet, catalogue, fleet.subtree("ann"))
+    assert tell_changes(site.services.courier, before, after, revision=1) == 1
+    ((name, data),) = site.told.of("permission:changed")
+    assert (name, data["lost"]) == ("ann", ("state:get",))
+
+
+async def test_ten_thousand_agents_are_compared_by_their_few_grants(site: Site) -> None:
+    fleet = site.authority.fleet
+    for number in range(10_000):
+        parent = f"a{number // 10}" if number else None
+        profile = "worker" if number % 2 else "reader"
+        fleet.add(Agent(id=f"a{number}", parent=parent, spec=AgentSpec(profile=profile)))
+    before = holdings(fleet, site.authority.catalogue)
+    site.files = files("")
+    after = site.authority.prepare()
+    started = time.process_time()
+    changes = changes_between(before, holdings(fleet, after.catalogue))
+    spent = time.process_time() - started
+    assert len({id(change) for change in changes.values()}) < 50
+    assert spent < 2, "0.2 s is the budget, and this machine may be busy"
+
+
+async def test_an_agent_whose_profile_vanishes_loses_events_and_gains_no_limits(
+    site: Site,
+) -> None:
+    await site.edit(READ + "limits: {max_children: 2}\n")
+    before = holdings(site.authority.fleet, site.authority.catalogue)
+    site.files = texts(CATALOGUE, reader=READ, watcher=WATCHER)
+    await site.services.reloader.reload()
+    after = holdings(site.authority.fleet, site.authority.catalogue)
+    change = changes_between(before, after)["ann"]
+    assert "state:get" in change.revoked
+    assert change.limits_changed == {}

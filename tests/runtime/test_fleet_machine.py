@@ -1,0 +1,250 @@
+"""A fleet under random spawns, changes, reloads and endings, beside a model of sets and recursion.
+
+The real dispatcher never allows what the model denies, and no child ever holds more than any of its
+ancestors. `REMIT_LONG_TESTS=1` takes 10,000 steps and more.
+"""
+
+import os
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import anyio.from_thread
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from tests.fakes import texts
+from tests.handlers.family import Family, public_key
+
+from remit.config.files import Files
+from remit_client.wire import Answer
+
+LONG = bool(os.environ.get("REMIT_LONG_TESTS"))
+
+BASE = {"system:health", "permission:check"}
+CAPABILITIES = {
+    "read": {"state:get", "state:list"},
+    "write": {"state:set", "state:delete"},
+    "web": {"system:stats"},
+    "spawn": {"agent:spawn", "agent:terminate", "agent:update"},
+}
+VERSIONS: list[dict[str, set[str]]] = [
+    {"top": {"read", "write", "web", "spawn"}, "mid": {"read", "spawn"}, "low": {"read", "write"}},
+    {"top": {"read", "web", "spawn"}, "mid": {"read", "write", "spawn"}, "low": {"write"}},
+    {"top": {"read", "write", "spawn"}, "mid": {"spawn", "web"}},  # `low` is gone
+]
+EVENTS = sorted(BASE.union(*CAPABILITIES.values()))
+PROFILES = ["top", "mid", "low", ""]
+NAMES = [f"a{at}" for at in range(8)]
+DATA: dict[str, Any] = {"state:get": {"key": "k"}, "state:set": {"key": "k", "value": 1}}
+DATA |= {"state:delete": {"key": "k"}, "permission:check": {"event": "x:y"}}
+
+
+def files_of(version: int) -> Files:
+    def listed(events: set[str]) -> str:
+        return ", ".join(sorted(events))
+
+    catalogue = (
+        f"  base: {{description: b, always_included: true, event_patterns: [{listed(BASE)}]}}\n"
+    )
+    for name, events in CAPABILITIES.items():
+        catalogue += f"  {name}: {{description: d, event_patterns: [{listed(events)}]}}\n"
+    profiles = {n: f"capabilities: [{listed(c)}]\n" for n, c in VERSIONS[version].items()}
+    return texts(catalogue, **profiles)
+
+
+class Kid(NamedTuple):
+    parent: str | None
+    profile: str
+    inherit: bool = False
+    deny: frozenset[str] = frozenset()
+    client: bool = False
+
+
+class Model:
+    """Who may do what, by sets and recursion alone."""
+
+    def __init__(self) -> None:
+        self.version = 0
+        self.kids: dict[str, Kid] = {}
+
+    def profile(self, name: str) -> set[str] | None:
+        if not name:
+            return set(BASE)
+        held = VERSIONS[self.version].get(name)
+        return None if held is None else BASE.union(*(CAPABILITIES[one] for one in held))
+
+    def may(self, name: str | None) -> set[str]:
+        if name is None:
+            return set(EVENTS)
+        kid = self.kids.get(name)
+        return set() if kid is None else self.would(kid) & self.may(kid.parent)
+
+    def would(self, kid: Kid) -> set[str]:
+        own = self.may(kid.parent) if kid.inherit else self.profile(kid.profile) or set()
+        return own - kid.deny
+
+    def under(self, name: str) -> set[str]:
+        below = [other for other, kid in self.kids.items() if kid.parent == name]
+        return {name}.union(*map(self.under, below))
+
+    def is_above(self, above: str, name: str) -> bool:
+        return name in self.kids and above in self.kids and name in self.under(above)
+
+    def verdict(self, giver: str | None, kid: Kid, *, narrow: bool) -> str:
+        """What is answered to somebody who would give these rights; empty: they are given."""
+        if kid.inherit and kid.parent is None:
+            return "invalid_data"
+        if giver is not None and kid.deny - self.may(kid.parent):
+            return "invalid_data"
+        if not kid.inherit and self.profile(kid.profile) is None:
+            return "not_found"
+        ceiling = self.may(kid.parent) & self.may(giver)
+        return "exceeds_parent" if self.would(kid) - ceiling and not narrow else ""
+
+
+class FleetMachine(RuleBasedStateMachine):
+    def __init__(self) -> None:
+        super().__init__()
+        self.portal_manager = anyio.from_thread.start_blocking_portal()
+        self.portal = self.portal_manager.__enter__()
+        self.model = Model()
+        self.family: Family = self.portal.call(Family, files_of(0))
+
+    def teardown(self) -> None:
+        self.portal_manager.__exit__(None, None, None)
+
+    def code(self, who: str | None, event: str, data: Any = None) -> str:
+        ask: Callable[..., Any] = self.family.answer
+        answer: Answer = self.portal.call(ask, who or "operator", event, data)
+        return "" if answer.error is None else answer.error.code
+
+    @rule(
+        who=st.sampled_from([None, *NAMES]),
+        name=st.sampled_from(NAMES),
+        profile=st.sampled_from(PROFILES),
+        inherit=st.booleans(),
+        deny=st.frozensets(st.sampled_from(EVENTS), max_size=2),
+        narrow=st.booleans(),
+    )
+    def spawn(
+        self,
+        who: str | None,
+        name: str,
+        profile: str,
+        *,
+        inherit: bool,
+        deny: frozenset[str],
+        narrow: bool,
+    ) -> None:
+        kid = Kid(who, "" if inherit else profile, inherit, deny)
+        expected = "conflict" if name in self.model.kids else ""
+        expected = self.model.verdict(who, kid, narrow=narrow) or expected
+        expected = expected if "agent:spawn" in self.model.may(who) else "denied"
+        data = {
+            "agent_id": name,
+            "public_key": public_key(),
+            "profile": kid.profile,
+            "inherit": inherit,
+            "disallowed_tools": sorted(deny),
+            "on_excess": "narrow" if narrow else "refuse",
+        }
+        assert self.code(who, "agent:spawn", data) == expected
+        if not expected:
+            self.model.kids[name] = kid
+
+    @rule(
+        who=st.sampled_from([None, *NAMES]),
+        name=st.sampled_from(NAMES),
+        profile=st.sampled_from(PROFILES),
+        deny=st.frozensets(st.sampled_from(EVENTS), max_size=2),
+        narrow=st.booleans(),
+    )
+    def update(
+        self, who: str | None, name: str, profile: str, *, deny: frozenset[str], narrow: bool
+    ) -> None:
+        expected = "denied"
+        before = self.model.kids.get(name)
+        if "agent:update" in self.model.may(who):
+            expected = "unknown_agent"
+            if before is not None and (who is None or self.model.is_above(who, name)):
+                expected = self.expected_update(who, name, before, profile, deny, narrow)
+        data = {"agent_id": name, "profile": profile, "disallowed_tools": sorted(deny)}
+        data["on_excess"] = "narrow" if narrow else "refuse"
+        assert self.code(who, "agent:update", data) == expected
+        if not expected and before is not None:
+            self.model.kids[name] = before._replace(profile=profile, deny=deny)
+
+    def expected_update(
+        self,
+        who: str | None,
+        name: str,
+        before: Kid,
+        profile: str,
+        deny: frozenset[str],
+        narrow: bool,  # noqa: FBT001 - of the model
+    ) -> str:
+        if who == name:
+            return "denied"
+        if before.client:
+            return "conflict"
+        if before.inherit and profile:
+            return "invalid_data"
+        after = before._replace(profile=profile, deny=deny)
+        return self.model.verdict(who, after, narrow=narrow)
+
+    @rule(who=st.sampled_from([None, *NAMES]), name=st.sampled_from(NAMES))
+    def terminate(self, who: str | None, name: str) -> None:
+        expected = "denied"
+        if "agent:terminate" in self.model.may(who):
+            reachable = name in self.model.kids if who is None else self.model.is_above(who, name)
+            expected = "" if reachable else "unknown_agent"
+        assert self.code(who, "agent:terminate", {"agent_id": name}) == expected
+        if not expected:
+            for gone in self.model.under(name):
+                del self.model.kids[gone]
+
+    @rule(name=st.sampled_from(NAMES), profile=st.sampled_from(PROFILES[:2]))
+    def add_key(self, name: str, profile: str) -> None:
+        data = {"name": name, "public_key": public_key(), "profile": profile}
+        expected = "conflict" if name in self.model.kids else ""
+        assert self.code(None, "key:add", data) == expected
+        if not expected:
+            self.model.kids[name] = Kid(None, profile, client=True)
+
+    @rule(name=st.sampled_from(NAMES))
+    def revoke_key(self, name: str) -> None:
+        kid = self.model.kids.get(name)
+        expected = "" if kid is not None and kid.client else "not_found"
+        assert self.code(None, "key:revoke", {"name": name}) == expected
+        if not expected:
+            for gone in self.model.under(name):
+                del self.model.kids[gone]
+
+    @rule(version=st.sampled_from(range(len(VERSIONS))))
+    def reload(self, version: int) -> None:
+        self.family.files = files_of(version)
+        self.portal.call(self.family.authority.reload)
+        self.model.version = version
+
+    @rule(name=st.sampled_from(NAMES), event=st.sampled_from(sorted({*BASE, *DATA})))
+    def call(self, name: str, event: str) -> None:
+        denied = self.code(name, event, DATA.get(event)) == "denied"
+        assert denied == (event not in self.model.may(name))
+
+    @invariant()
+    def grants_are_those_of_the_model_and_under_every_ancestor(self) -> None:
+        authority, model = self.family.authority, self.model
+        assert set(authority.fleet.names()) == set(model.kids)
+        for name in NAMES:
+            events = authority.grant(self.family.principal(name)).events
+            assert events & set(EVENTS) == model.may(name)
+            for above in authority.fleet.ancestors(name):
+                assert events <= authority.fleet.grant(above.id, authority.catalogue).events
+
+
+FleetMachine.TestCase.settings = settings(
+    max_examples=120 if LONG else 15,
+    stateful_step_count=100 if LONG else 40,
+    deadline=None,
+)
+TestFleet = FleetMachine.TestCase

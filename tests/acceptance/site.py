@@ -44,7 +44,9 @@ class Site:
 
     def configure(self, **settings: Any) -> None:
         """Write the settings; the definitions are always those of this folder."""
+        # A test says when its edits come in force, unless watching is what it is about.
         chosen = {"catalogue": "capabilities.yaml", "compositions": "compositions"} | settings
+        chosen.setdefault("watch", False)
         lines = [f"{name} = {json.dumps(value)}\n" for name, value in chosen.items()]
         (self.folder / "remit.toml").write_text("".join(lines), encoding="utf-8")
 

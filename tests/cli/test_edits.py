@@ -159,8 +159,8 @@ def test_a_migration_says_what_it_found_and_writes_nothing(
 ) -> None:
     report = shell.json("migrate", str(clerk), *options(folders))
     assert report["same"] is True
-    assert report["capabilities"] == ["state_read"]
-    assert report["additional_tools"] == ["system:stats"]
+    assert report["capabilities"] == ["observe", "state_read"]
+    assert report["additional_tools"] == []
     assert report["disallowed_tools"] == []
     assert clerk.read_text() == COMMENTED
 

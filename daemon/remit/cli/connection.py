@@ -10,8 +10,10 @@ from remit.config.home import Home
 from remit.config.lock import running_pid
 from remit.config.settings import Settings
 from remit.errors import NotFoundError, with_code
+from remit.model.place import DefinitionError, Place, Problem
 
 if TYPE_CHECKING:
+    from remit.config.files import Files
     from remit_client.sync import Client
 
 
@@ -38,7 +40,24 @@ def connected(settings: Settings, key: str | None = None) -> Iterator["Client"]:
         ) as remit:
             yield remit
     except ClientError as error:
+        problems = _problems(error.details) if error.code == DefinitionError.code else []
+        if problems:
+            raise DefinitionError(problems) from error
         raise with_code(error.code, error.message, error.hint, error.details) from error
+
+
+def _problems(details: Any) -> list[Problem]:
+    """Every error that the daemon found in definitions, to be shown like our own."""
+    found = details.get("problems", ()) if isinstance(details, dict) else ()
+    return [
+        Problem(
+            Place(one["file"], one["line"], one["column"]),
+            one["code"],
+            one["message"],
+            one["hint"],
+        )
+        for one in found
+    ]
 
 
 class DaemonQuestions:
@@ -49,31 +68,50 @@ class DaemonQuestions:
 
     def explain(self, subject: str, event: str) -> Any:
         """Explain a decision about an agent, or else a profile."""
-        which = "agent" if subject in self._profiles() else "profile"
-        return self._remit.call("permission:explain", {"event": event, which: subject})
+        found = self._if_known("permission:explain", {"event": event, "agent": subject})
+        if found is None:
+            found = self._remit.call("permission:explain", {"event": event, "profile": subject})
+        return found
 
     def profile_of(self, subject: str) -> str:
         """The profile of an agent; a profile is its own."""
-        return self._profiles().get(subject, subject)
+        found = self._if_known("agent:status", {"agent_id": subject})
+        return str(found["profile"]) if found is not None else subject
 
     def holders(self, event: str) -> list[str]:
-        """The agents that may use an event."""
+        """The agents that may use an event, among those that the caller sees."""
         answers = (
-            self._remit.call("permission:check", {"event": event, "agent": name})
-            for name in self._profiles()
+            self._remit.call("permission:check", {"event": event, "agent": item["agent_id"]})
+            for item in all_agents(self._remit)
         )
         return sorted(answer["agent"] for answer in answers if answer["allowed"])
 
-    def _profiles(self) -> dict[str, str]:
-        """The profile of every agent the caller may see; at least it knows itself, by name."""
-        from remit_client.errors import Denied  # noqa: PLC0415 - loaded with the connection
+    def _if_known(self, event: str, data: dict[str, Any]) -> Any:
+        """The answer, or None when there is no such agent, or none that the caller may see."""
+        from remit_client.errors import RemitError as ClientError  # noqa: PLC0415 - see connected
 
         try:
-            items = self._remit.call("key:list")["items"]
+            return self._remit.call(event, data)
+        except ClientError as error:
+            if error.code not in ("unknown_agent", "denied"):
+                raise
+            return None
+
+
+def all_agents(remit: "Client") -> list[dict[str, Any]]:
+    """Every agent that the caller sees, page by page; itself alone when it may not list any."""
+    from remit_client.errors import Denied  # noqa: PLC0415 - see connected
+
+    found: list[dict[str, Any]] = []
+    page: dict[str, Any] = {"next": ""}
+    while page["next"] is not None:
+        try:
+            page = remit.call("agent:list", {"limit": 1000, "after": page["next"]})
         except Denied:
-            me = self._remit.call("permission:check", {"event": "key:list"})["agent"]
-            return {me: me}
-        return {item["name"]: item["profile"] for item in items}
+            me = remit.call("permission:check", {"event": "agent:list"})["agent"]
+            return [{"agent_id": me, "parent": None, "profile": me}]
+        found += page["items"]
+    return found
 
 
 @contextmanager
@@ -99,21 +137,32 @@ def plan_by_daemon(settings: Settings, folder: Path | None) -> Any:
             "no daemon runs here, so there is nothing to compare with",
             hint="name the old definitions: remit plan --from OLD --to NEW",
         )
-    if folder is not None:
-        compositions = folder / "compositions"
+    if folder is None:
+        with connected(settings) as remit:
+            if remit.allowed("config:plan"):
+                return remit.call("config:plan")
+    else:
         settings = settings_with(
-            settings, catalogue=folder / "capabilities.yaml", compositions=compositions
+            settings,
+            catalogue=folder / "capabilities.yaml",
+            compositions=folder / "compositions",
         )
-    files = definition_files(settings)
+    return _plan_of(settings, definition_files(settings))
+
+
+def _plan_of(settings: Settings, files: "Files") -> Any:
+    """Let the daemon compile files that it has not got, against the events that it has."""
+    from remit.config.definitions import parse_definitions  # noqa: PLC0415 - only for plans
+
+    errors = [problem for problem in parse_definitions(files).problems if problem.is_error]
+    if errors:
+        raise DefinitionError(files.illustrate(errors))
+    names = [files.catalogue, *files.compositions]
+    texts = {name: files.contents[name].decode("utf-8-sig") for name in names}
+    data = {
+        "catalogue": texts.pop(files.catalogue),
+        "compositions": {Path(name).name: text for name, text in texts.items()},
+        "complete": True,
+    }
     with connected(settings) as remit:
-        listed = {item["name"] for item in remit.call("composition:list", {"limit": 1000})["items"]}
-        data = {
-            "catalogue": files.contents[files.catalogue].decode("utf-8-sig"),
-            "compositions": {
-                Path(name).name: files.contents[name].decode("utf-8-sig")
-                for name in files.compositions
-            },
-        }
-        present = {Path(name).stem for name in files.compositions}
-        data["remove"] = [f"{name}.yaml" for name in sorted(listed - present)]
         return remit.call("composition:plan", data)

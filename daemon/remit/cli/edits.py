@@ -37,8 +37,8 @@ def plan(ask: Asked, *, before: Path | None, after: Path | None, events: Path | 
 
         report = plan_by_daemon(settings, after)
     else:
-        old = open_workbench(_in_folder(settings, before), events).catalogue
-        target = _in_folder(settings, after) if after else settings
+        old = open_workbench(in_folder(settings, before), events).catalogue
+        target = in_folder(settings, after) if after else settings
         new = open_workbench(target, events).catalogue
         report = make_plan(old.grants, new.grants).to_json()
     if ask.as_json:
@@ -47,14 +47,15 @@ def plan(ask: Asked, *, before: Path | None, after: Path | None, events: Path | 
         say_plan(report)
 
 
-def _in_folder(settings: Settings, folder: Path) -> Settings:
+def in_folder(settings: Settings, folder: Path) -> Settings:
+    """The settings with the definitions of a folder."""
     compositions = folder / "compositions"
     return settings_with(
         settings, catalogue=folder / "capabilities.yaml", compositions=compositions
     )
 
 
-def say_plan(report: dict[str, Any]) -> None:
+def say_plan(report: dict[str, Any], then: str = "check") -> None:
     """Print a plan: who gets more first, the summary last."""
     for name, change in report["profiles"].items():
         say(click.style(name, bold=True))
@@ -73,7 +74,10 @@ def say_plan(report: dict[str, Any]) -> None:
         f"{summary['granted']} granted, {summary['revoked']} revoked in {summary['profiles']} "
         f"profiles; {summary['unchanged']} unchanged"
     )
-    next_step("check")
+    if summary["agents"]:
+        say(f"{summary['agents']} living agents are affected")
+    if then:
+        next_step(then)
 
 
 def _limit(value: int | None) -> str:

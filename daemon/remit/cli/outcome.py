@@ -25,6 +25,7 @@ _NO = frozenset(
         "internal",
         "store_unavailable",
         "denied",
+        "approval_pending",
         "conflict",
         "exceeds_parent",
         "limit_exceeded",

@@ -7,7 +7,7 @@ import click
 
 from remit.cli.options import Asked, asked_about_definitions
 from remit.cli.outcome import print_json
-from remit.errors import NotFoundError
+from remit.errors import InvalidDataError, NotFoundError
 from remit.model.suggest import did_you_mean
 
 
@@ -42,9 +42,17 @@ def graph(ask: Asked, *, form: str, profile: str | None, out: Path | None) -> No
     draw = {"svg": to_svg, "dot": to_dot, "mermaid": to_mermaid}[form]
     text = draw(picture(catalogue, profile))
     if out is not None:
-        out.write_text(text, encoding="utf-8")
-        click.echo(f"written to {out}", err=True)
+        _write(out, text)
     elif ask.as_json:
         print_json({"format": form, "text": text})
     else:
         sys.stdout.write(text)
+
+
+def _write(out: Path, text: str) -> None:
+    try:
+        out.write_text(text, encoding="utf-8")
+    except OSError as error:
+        message = f"{out} cannot be written: {error.strerror or error}"
+        raise InvalidDataError(message, hint="name another file with --out") from error
+    click.echo(f"written to {out}", err=True)

@@ -76,6 +76,7 @@ def resolve(
         ("capabilities", "capabilities"),
         ("may use", "allowed_events"),
         ("denied", "denied_events"),
+        ("waits for approval", "approval_required"),
         ("model tools", "allowed_claude_tools"),
         ("waiting for review", "pending_review"),
     ):

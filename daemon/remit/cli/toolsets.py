@@ -53,7 +53,9 @@ def claude_args(ask: Asked, profile: str) -> None:
     bench = open_workbench(ask.settings(), ask.events)
     grant = resolve_profile(bench.catalogue, profile)
     names = tool_names(bench.catalogue.universe)
-    served = [f"mcp__{SERVER_NAME}__{names[event]}" for event in sorted(grant.exposed)]
+    served = [
+        f"mcp__{SERVER_NAME}__{names[event]}" for event in sorted(grant.exposed & names.keys())
+    ]
     server = {"command": "remit", "args": ["mcp", "--profile", profile]}
     config = msgspec.json.encode({"mcpServers": {SERVER_NAME: server}}).decode()
     arguments = ["--allowedTools", ",".join([*sorted(grant.claude_tools), *served])]

@@ -1,0 +1,103 @@
+"""What was decided, and the proof that nobody changed it: audit, audit verify."""
+
+import re
+import time
+from datetime import datetime
+from typing import Any
+
+import click
+
+from remit.cli.connection import connected
+from remit.cli.options import Asked, asked
+from remit.cli.outcome import NO, next_step, print_json, say
+
+_AGO = re.compile(r"(?P<count>\d+)(?P<unit>[smhdw])")
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+_COLOURS = {"denied": "red", "failed": "yellow", "waiting": "cyan"}
+
+
+class Moment(click.ParamType[float]):
+    """A time of day, or how long ago."""
+
+    name = "time"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Read '10m', '2h', '3d', or an ISO time; one without a zone is local."""
+        text = str(value)
+        ago = _AGO.fullmatch(text)
+        if ago:
+            return time.time() - int(ago["count"]) * _SECONDS[ago["unit"]]
+        try:
+            return datetime.fromisoformat(text).timestamp()
+        except (ValueError, OverflowError):
+            self.fail(f"{text!r} is no time: write '10m', '2h' or '2026-01-31T12:00'", param, ctx)
+
+
+@click.group(invoke_without_command=True)
+@click.option("--agent", help="Only what this agent asked for.")
+@click.option("--event", help="Only this event, or all under 'prefix*'.")
+@click.option("--reason", help="Only decisions with this reason.")
+@click.option("--outcome", help="Only allowed, denied, waiting or failed.")
+@click.option("--decision", help="Only the decision with this id.")
+@click.option("--since", type=Moment(), help="Nothing earlier: '10m', '2h', or an ISO time.")
+@click.option("--until", type=Moment(), help="Nothing later.")
+@click.option("--limit", type=click.IntRange(1), default=50, help="How many rows; 50.")
+@asked
+def audit(ask: Asked, *, limit: int, **filters: Any) -> None:
+    """Look up what was decided, newest last."""
+    wanted = {name: value for name, value in filters.items() if value is not None}
+    if click.get_current_context().invoked_subcommand is not None:
+        if wanted or ask.as_json or ask.home:
+            raise click.UsageError("options come after the command: remit audit verify --json")
+        return
+    with connected(ask.settings()) as remit:
+        answer = _rows(remit, wanted, limit)
+    if ask.as_json:
+        print_json(answer)
+        return
+    for item in reversed(answer["items"]):
+        say(_line(item))
+    count = len(answer["items"])
+    say(f"{count} rows" + ("; there are older ones: --limit shows more" if answer["next"] else ""))
+    next_step("audit verify")
+
+
+def _rows(remit: Any, wanted: dict[str, Any], limit: int) -> dict[str, Any]:
+    items: list[Any] = []
+    before = None
+    while True:
+        data = wanted | {"limit": min(limit - len(items), 500)}
+        page = remit.call("audit:query", data | ({"before": before} if before else {}))
+        items += page["items"]
+        before = page["next"]
+        if before is None or len(items) >= limit:
+            return {"items": items, "next": before}
+
+
+def _line(item: dict[str, Any]) -> str:
+    at = datetime.fromtimestamp(item["at"]).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    outcome = click.style(f"{item['outcome']:8}", fg=_COLOURS.get(item["outcome"]))
+    what = f"{at} {outcome} {item['principal']:16} {item['event']:24}"
+    return f"{what} {item['reason']}  ({item['decision']})"
+
+
+@audit.command()
+@click.option("--head", help="A hash that was noted earlier; it must still be one of the rows.")
+@asked
+def verify(ask: Asked, *, head: str | None) -> None:
+    """Prove that nobody changed the audit; exit code 1 names the first broken row."""
+    with connected(ask.settings()) as remit:
+        answer = remit.call("audit:verify", {"head": head} if head else {}, timeout=600)
+    if ask.as_json:
+        print_json(answer)
+    elif answer["ok"]:
+        archived = answer.get("archived", {}).get("rows", 0)
+        say(f"the audit is whole: {answer['rows']} rows, and {archived} in the archive")
+        say(f"  head {answer['head']}")
+        next_step("audit --outcome denied")
+    else:
+        say(f"the audit is broken at row {answer['first_bad']}: {answer['problem']}")
+    if not answer["ok"]:
+        click.get_current_context().exit(NO)

@@ -1,0 +1,98 @@
+"""Agents of the running daemon: spawn, agents, revoke."""
+
+from typing import Any
+
+import click
+
+from remit.cli.connection import all_agents, connected
+from remit.cli.options import Asked, asked
+from remit.cli.outcome import next_step, print_json, say
+from remit.errors import InvalidDataError
+
+
+@click.command()
+@click.argument("profile")
+@click.option("--id", "agent_id", help="The agent's name; made up when absent.")
+@click.option("--deny", multiple=True, help="An event, pattern or model tool to take away.")
+@click.option("--add", multiple=True, help="An event, pattern or model tool to add.")
+@click.option(
+    "--narrow", is_flag=True, help="Cut what exceeds your own rights instead of refusing."
+)
+@asked
+def spawn(
+    ask: Asked,
+    profile: str,
+    *,
+    agent_id: str | None,
+    deny: tuple[str, ...],
+    add: tuple[str, ...],
+    narrow: bool,
+) -> None:
+    """Create an agent under PROFILE; its secret key is shown once."""
+    request: dict[str, Any] = {"profile": profile}
+    request |= {"agent_id": agent_id} if agent_id else {}
+    request |= {"disallowed_tools": list(deny)} if deny else {}
+    request |= {"additional_tools": list(add)} if add else {}
+    request |= {"on_excess": "narrow"} if narrow else {}
+    with connected(ask.settings()) as remit:
+        answer = remit.call("agent:spawn", request)
+    if ask.as_json:
+        print_json(answer)
+        return
+    credentials = answer["credentials"]
+    say(f"{answer['agent_id']} lives under {profile} with {len(answer['allowed_events'])} events")
+    say(f"  public key: {credentials['public_key']}")
+    if credentials.get("secret_key"):
+        say(f"  secret key: {credentials['secret_key']}   (shown once)")
+    next_step(f"why {answer['agent_id']} state:set")
+
+
+@click.command()
+@asked
+def agents(ask: Asked) -> None:
+    """Show the living agents as a tree."""
+    with connected(ask.settings()) as remit:
+        items = all_agents(remit)
+    if ask.as_json:
+        print_json({"items": items, "total": len(items), "next": None})
+        return
+    children: dict[str | None, list[dict[str, Any]]] = {}
+    known = {item["agent_id"] for item in items}
+    for item in items:
+        parent = item["parent"] if item["parent"] in known else None
+        children.setdefault(parent, []).append(item)
+    for line in _tree(children, None, ""):
+        say(line)
+    say(f"{len(items)} agents")
+    next_step("spawn minimal")
+
+
+def _tree(
+    children: dict[str | None, list[dict[str, Any]]], parent: str | None, indent: str
+) -> list[str]:
+    lines = []
+    here = children.get(parent, [])
+    for at, item in enumerate(here):
+        last = at == len(here) - 1
+        branch = ("└─ " if last else "├─ ") if parent is not None else ""
+        lines.append(f"{indent}{branch}{item['agent_id']}  {item['profile'] or '(base)'}")
+        below = indent + (("   " if last else "│  ") if parent is not None else "")
+        lines += _tree(children, item["agent_id"], below)
+    return lines
+
+
+@click.command()
+@click.argument("agent")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@asked
+def revoke(ask: Asked, agent: str, *, yes: bool) -> None:
+    """End AGENT and all its descendants; their connections are cut at once."""
+    if not yes and not ask.as_json and not click.confirm(f"end {agent} and all its descendants?"):
+        raise InvalidDataError("nothing was done", hint="--yes does not ask")
+    with connected(ask.settings()) as remit:
+        answer = remit.call("agent:terminate", {"agent_id": agent})
+    if ask.as_json:
+        print_json(answer)
+        return
+    say(f"ended: {', '.join(answer.get('terminated', [agent]))}")
+    next_step("agents")

@@ -1,0 +1,93 @@
+"""What waits for somebody's yes: review list, review approve, review reject."""
+
+from datetime import datetime
+from typing import Any
+
+import click
+import msgspec
+
+from remit.cli.connection import connected
+from remit.cli.options import Asked, asked
+from remit.cli.outcome import next_step, print_json, say
+
+
+@click.group()
+def review() -> None:
+    """Approve or reject calls that wait, and capabilities that need a review."""
+
+
+@review.command("list")
+@click.option(
+    "--status",
+    type=click.Choice(["pending", "approved", "rejected", "expired"]),
+    default="pending",
+    help="Those that wait, or those that were decided.",
+)
+@click.option("--kind", type=click.Choice(["approval", "capability"]), help="Only one kind.")
+@asked
+def list_(ask: Asked, *, status: str, kind: str | None) -> None:
+    """List what waits, with everything that a yes would let happen."""
+    data = {"status": status} | ({"kind": kind} if kind else {})
+    with connected(ask.settings()) as remit:
+        answer = remit.call("review:list", data)
+        while answer["next"]:
+            page = remit.call("review:list", data | {"after": answer["next"]})
+            items = answer["items"] + page["items"]
+            answer = {"items": items, "total": len(items), "next": page["next"]}
+    if ask.as_json:
+        print_json(answer)
+        return
+    for item in answer["items"]:
+        for line in _lines(item):
+            say(line)
+    say(f"{answer['total']} {status}")
+    first = answer["items"][0]["id"] if answer["items"] else "ID"
+    next_step(f"review approve {first}")
+
+
+def _lines(item: dict[str, Any]) -> list[str]:
+    note = [f"    {item['decided_by']}: {item['note'] or 'no note'}"] if item["decided_by"] else []
+    if item["kind"] == "capability":
+        given = ", ".join([*item["grants"], *item["claude_tools"]]) or "nothing"
+        return [f"{item['id']}", f"    would grant: {given}", *note]
+    data = msgspec.json.encode(item["data"]).decode()
+    until = datetime.fromtimestamp(item["expires_at"]).astimezone().strftime("%H:%M:%S")
+    asked_by = f"    asked by {item['requested_by']}, lapses at {until}"
+    return [f"{item['id']}  {item['event']} {data}", asked_by, *note]
+
+
+def _decide(ask: Asked, names: tuple[str, ...], decision: str, note: str) -> None:
+    if len(names) > 2:  # noqa: PLR2004 - a profile and a capability
+        raise click.UsageError("name one review: its ID, or a PROFILE and a CAPABILITY")
+    data = {"id": "/".join(names), "decision": decision, "note": note}
+    with connected(ask.settings()) as remit:
+        answer = remit.call("review:decide", data)
+    if ask.as_json:
+        print_json(answer)
+        return
+    if answer["kind"] == "approval":
+        say(f"{answer['status']}: {answer['event']} for {answer['requested_by']}, once")
+    else:
+        verb = "gets" if answer["status"] == "approved" else "does not get"
+        events = ", ".join([*answer["grants"], *answer["claude_tools"]]) or "nothing"
+        say(f"{answer['status']}: {answer['profile']} {verb} {events}")
+        say(f"  revision {answer['revision']} is in force")
+    next_step("review list")
+
+
+@review.command()
+@click.argument("id", nargs=-1, required=True)
+@click.option("--note", default="", help="Why; whoever asked is told.")
+@asked
+def approve(ask: Asked, id: tuple[str, ...], *, note: str) -> None:  # noqa: A002 - as shown
+    """Approve the call ID, or a capability: PROFILE CAPABILITY."""
+    _decide(ask, id, "approve", note)
+
+
+@review.command()
+@click.argument("id", nargs=-1, required=True)
+@click.option("--note", default="", help="Why; whoever asked is told.")
+@asked
+def reject(ask: Asked, id: tuple[str, ...], *, note: str) -> None:  # noqa: A002 - as shown
+    """Reject the call ID, or take a capability back: PROFILE CAPABILITY."""
+    _decide(ask, id, "reject", note)

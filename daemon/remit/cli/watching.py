@@ -1,0 +1,121 @@
+"""Looking on while the daemon works: tail, top."""
+
+import time
+from typing import Any
+
+import click
+import msgspec
+
+from remit.cli.connection import connected
+from remit.cli.options import Asked, asked
+from remit.cli.outcome import print_json, say
+from remit.errors import InvalidPatternError
+from remit.model.patterns import EventPattern
+
+_ENTRY = "audit:entry"
+
+
+@click.command()
+@click.argument("patterns", nargs=-1)
+@click.option("--denied", is_flag=True, help="Only denials.")
+@click.option("--ignore", multiple=True, help="A pattern of events to leave out.")
+@click.option("--count", type=int, help="Stop after so many lines.")
+@asked
+def tail(
+    ask: Asked,
+    patterns: tuple[str, ...],
+    *,
+    denied: bool,
+    ignore: tuple[str, ...],
+    count: int | None,
+) -> None:
+    """Follow decisions as they are made; PATTERNS choose events, all of them when absent."""
+    wanted = [_pattern(text) for text in patterns]
+    unwanted = [_pattern(text) for text in ignore]
+    shown = 0
+    with connected(ask.settings()) as remit, remit.subscribe(_ENTRY) as entries:
+        for push in entries:
+            entry = push.data
+            if denied and entry["outcome"] != "denied":
+                continue
+            if not _chosen(entry["event"], wanted, unwanted):
+                continue
+            click.echo(msgspec.json.encode(entry).decode() if ask.as_json else _line(entry))
+            shown += 1
+            if count is not None and shown >= count:
+                return
+
+
+def _pattern(text: str) -> EventPattern:
+    try:
+        return EventPattern.parse(text)
+    except InvalidPatternError as error:
+        raise click.BadParameter(f"{error.message}: {error.hint}") from error
+
+
+def _chosen(event: str, wanted: list[EventPattern], unwanted: list[EventPattern]) -> bool:
+    if any(pattern.covers(event) for pattern in unwanted):
+        return False
+    return not wanted or any(pattern.covers(event) for pattern in wanted)
+
+
+def _line(entry: dict[str, Any]) -> str:
+    at = time.strftime("%H:%M:%S", time.localtime(entry["at"]))
+    word = entry["outcome"]
+    colour = {"denied": "red", "failed": "yellow"}.get(word, "green")
+    mark = click.style("DENY " if word == "denied" else f"{word:5}", fg=colour)
+    reason = "" if word == "allowed" else f" {entry['reason']}"
+    return f"{at} {mark} {entry['principal']:16} {entry['event']:28}{reason}  {entry['decision']}"
+
+
+@click.command()
+@click.option("--once", is_flag=True, help="Show one picture and end.")
+@click.option("--interval", default=2.0, help="Seconds between pictures.")
+@asked
+def top(ask: Asked, *, once: bool, interval: float) -> None:
+    """Show who and what is busy, again and again until Ctrl-C."""
+    with connected(ask.settings()) as remit:
+        before = _sample(remit)
+        if ask.as_json:
+            print_json(before)
+            return
+        if once:
+            say(_screen(before, None, interval))
+            return
+        _follow(remit, before, interval)
+
+
+def _sample(remit: Any) -> dict[str, Any]:
+    return {"health": remit.call("system:health"), "stats": remit.call("system:stats")}
+
+
+def _follow(remit: Any, before: dict[str, Any], interval: float) -> None:
+    from rich.live import Live  # noqa: PLC0415 - rich only where a picture moves
+    from rich.text import Text  # noqa: PLC0415
+
+    with Live(Text(_screen(before, None, interval)), refresh_per_second=4) as live:
+        try:
+            while True:
+                time.sleep(max(interval, 0.2))
+                now = _sample(remit)
+                live.update(Text(_screen(now, before, interval)))
+                before = now
+        except KeyboardInterrupt:
+            return
+
+
+def _screen(now: dict[str, Any], before: dict[str, Any] | None, interval: float) -> str:
+    health, stats = now["health"], now["stats"]
+    lines = [
+        f"remit {health['version']}  {health['status']}  revision {health['revision']}  "
+        f"{health['agents']} agents  up {health['uptime']:.0f} s",
+        f"{stats.get('requests', 0)} requests, {stats.get('denied', 0)} denied, "
+        f"{stats.get('failed', 0)} failed",
+        "",
+    ]
+    old = before["stats"]["by_event"] if before else {}
+    rows = sorted(stats["by_event"].items(), key=lambda row: (-row[1], row[0]))
+    for event, total in rows[:20]:
+        rate = f"{(total - old.get(event, 0)) / interval:8.1f}/s" if before else ""
+        lines.append(f"{event:32} {total:10} {rate}")
+    return "\n".join(lines)

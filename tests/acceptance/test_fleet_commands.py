@@ -1,0 +1,80 @@
+"""Commands for fleets, as people type them beside a running daemon."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from tests.acceptance.site import Daemon
+
+import remit_client.sync
+
+
+def test_an_agent_is_spawned_shown_in_the_tree_asked_about_and_ended(daemon: Daemon) -> None:
+    site = daemon.site
+    born = site.answer("spawn", "executor", "--id", "worker", "--deny", "state:delete")
+    assert born["agent_id"] == "worker"
+    assert "state:delete" not in born["allowed_events"]
+    assert len(born["credentials"]["secret_key"]) == 40
+    tree = site.run("agents")
+    assert "worker  executor" in tree.stdout
+    assert [item["agent_id"] for item in site.answer("agents")["items"]] == ["worker"]
+    why = site.run("why", "worker", "state:delete", "--json")
+    assert (why.returncode, json.loads(why.stdout)["reason"]) == (1, "explicit_deny")
+    assert site.answer("revoke", "worker", "--yes")["terminated"] == ["worker"]
+    assert site.answer("agents")["items"] == []
+
+
+def test_more_than_the_operator_may_give_is_not_given_by_a_typo(daemon: Daemon) -> None:
+    done = daemon.site.run("spawn", "executr")
+    assert done.returncode == 2
+    assert "did you mean 'executor'?" in done.stderr
+
+
+def test_tail_shows_a_denial_with_its_decision(daemon: Daemon) -> None:
+    site = daemon.site
+    site.answer("key", "new", "tess", "--profile", "minimal")
+    command = [sys.executable, "-m", "remit", "tail", "--denied", "--count", "1", "--json"]
+    with subprocess.Popen(  # noqa: S603 - our own command
+        [*command, "--home", str(site.home)],
+        stdout=subprocess.PIPE,
+        cwd=site.folder,
+        env=site.environment(),
+        text=True,
+    ) as process:
+        decision = _deny_until_seen(daemon, process)
+    assert process.returncode == 0
+    assert decision
+
+
+def _deny_until_seen(daemon: Daemon, process: "subprocess.Popen[str]") -> str:
+    """The command subscribes some time after its start, so it is denied until it has seen one."""
+    with remit_client.sync.connect(key=daemon.home / "keys" / "tess.key") as tess:
+        for _ in range(5000):
+            with pytest.raises(remit_client.Denied):
+                tess.call("state:set", {"key": "a", "value": 1})
+            if process.poll() is not None:
+                break
+    assert process.stdout is not None
+    entry = json.loads(process.stdout.readline())
+    assert (entry["principal"], entry["outcome"]) == ("tess", "denied")
+    return str(entry["decision"])
+
+
+def test_top_shows_one_picture(daemon: Daemon) -> None:
+    picture = daemon.site.run("top", "--once")
+    assert picture.returncode == 0
+    assert "revision" in picture.stdout
+    assert "requests" in daemon.site.answer("top", "--once")["stats"]
+
+
+def test_the_demo_plays_with_measured_figures_and_real_places(daemon: Daemon) -> None:
+    told = daemon.site.run("demo", "--json")
+    assert told.returncode == 0, told.stderr
+    played = json.loads(told.stdout)
+    assert played["totals"] == {"allowed": 4, "denied": 4}
+    denied = [step for step in played["steps"] if step["kind"] == "step" and not step["ok"]]
+    assert all(step["decision"] for step in denied)
+    assert any("base_multi_agent.yaml:9:26" in place for s in denied for place in s["rules"])
+    bills = [step for step in played["steps"] if step["kind"] == "bill"]
+    assert all(0 < bill["sent"] < bill["full_dump"] for bill in bills)

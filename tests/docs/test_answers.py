@@ -12,6 +12,14 @@ import remit_client.sync
 from remit_client.keys import new_key
 
 CALLS: list[tuple[str, dict[str, Any]]] = [
+    ("agent:spawn", {"profile": "communicator", "agent_id": "ann"}),
+    ("agent:list", {}),
+    ("agent:send_message", {"agent_id": "ann", "message": "hello"}),
+    ("agent:status", {"agent_id": "ann"}),
+    ("agent:update", {"agent_id": "ann", "profile": "minimal"}),
+    ("agent:terminate", {"agent_id": "ann"}),
+    ("audit:query", {}),
+    ("audit:verify", {}),
     ("capability:get", {"id": "base"}),
     ("capability:list", {}),
     ("capability:of_event", {"event": "state:get"}),
@@ -21,13 +29,25 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("composition:plan", {}),
     ("composition:resolve", {"profile": "observer"}),
     ("composition:validate", {}),
+    ("config:plan", {}),
+    ("config:reload", {}),
+    ("conversation:active", {}),
+    ("conversation:create", {}),
+    ("event:subscribe", {"patterns": ["state:*"]}),
+    ("event:unsubscribe", {"patterns": ["state:*"]}),
     ("key:add", {"name": "eve", "public_key": new_key("eve").public_key, "profile": "minimal"}),
     ("key:list", {}),
     ("key:revoke", {"name": "eve"}),
+    ("message:publish", {"channel": "team", "data": 1}),
+    ("message:subscribe", {"channels": ["team"]}),
+    ("message:subscriptions", {}),
+    ("message:unsubscribe", {"channels": ["team"]}),
     ("permission:check", {"event": "state:get"}),
     ("permission:check_many", {"events": ["state:get"]}),
     ("permission:explain", {"event": "state:get", "profile": "minimal"}),
     ("permission:matrix", {}),
+    ("review:list", {}),
+    ("review:decide", {"id": "orchestrator/network_access", "decision": "approve"}),
     ("state:set", {"key": "a", "value": 1}),
     ("state:get", {"key": "a"}),
     ("state:list", {}),
@@ -77,6 +97,8 @@ def _answers() -> dict[str, list[str]]:
     """The fields that each event's `Answer:` names."""
     found = {}
     for event, text in sections(ROOT / "docs" / "reference" / "events.md").items():
+        if "Pushed, not called." in text:
+            continue
         (shape, *_) = codes(text.partition("Answer: ")[2])
         found[event] = shape.strip("{}").split(", ")
     return found

@@ -54,6 +54,8 @@ def commands(
         command = group.get_command(context, name)
         assert command is not None
         if isinstance(command, click.Group):
+            if command.invoke_without_command:
+                yield f"{prefix}{name}", command
             yield from commands(command, f"{prefix}{name} ")
         else:
             yield f"{prefix}{name}", command
@@ -212,6 +214,8 @@ def test_every_setting_is_documented_as_it_is_and_no_other() -> None:
 def _shown(default: object) -> list[str]:
     if default in (None, ""):
         return []
+    if isinstance(default, bool):
+        return [str(default).lower()]
     return ["[]"] if default == () else [str(default)]
 
 
@@ -298,6 +302,8 @@ def test_every_member_of_the_context_is_documented_and_no_other() -> None:
         ("Fields of an error", wire.Failure),
         ("Fields of progress", wire.Progress),
         ("Fields of a cancel", wire.Cancel),
+        ("Fields of a pushed event", wire.Push),
+        ("Fields of a gap", wire.Gap),
         ("Fields of a key file", Key),
     ],
 )

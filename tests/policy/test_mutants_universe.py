@@ -25,7 +25,7 @@ def test_a_denial_by_an_old_name_denies_no_event_whose_name_only_starts_alike() 
     assert decide(grant, "state:get_nothing") == "no_grant"
 
 
-@pytest.mark.parametrize("count", [1, 2, 15, 16, 17, 32, 33, 64, 65, 200])
+@pytest.mark.parametrize("count", [1, 2, 12, 13, 16, 17, 32, 33, 64, 65, 200])
 def test_a_set_of_any_size_is_told_by_its_own_names_and_no_others(count: int) -> None:
     universe = universe_of(f"space:e{number:04}" for number in range(401))
     chosen = list(universe.names[1 : 2 * count : 2])

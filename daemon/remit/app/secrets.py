@@ -7,6 +7,7 @@ import msgspec
 from remit.config.home import Home
 from remit.errors import HomeError
 from remit.model.principal import OPERATOR_ID
+from remit_client.errors import BadKey
 from remit_client.keys import Key, load_key, new_key, save_key
 
 
@@ -22,7 +23,8 @@ def first_keys(home: Home) -> Keys:
     """The keys of this home; missing ones are made, so the first start just works.
 
     Raises:
-        HomeError: the public key beside the server's key is another one's.
+        HomeError: a key cannot be read or written, or the public key beside the server's is
+            another one's.
     """
     server = _key(home.server_key, "server")
     public = home.server_public_key
@@ -38,8 +40,16 @@ def first_keys(home: Home) -> Keys:
 
 
 def _key(path: Path, name: str) -> Key:
-    if path.exists():
-        return load_key(path)
-    key = new_key(name)
-    save_key(path, key)
+    try:
+        if path.exists():
+            return load_key(path)
+        key = new_key(name)
+        save_key(path, key)
+    except BadKey as error:
+        raise HomeError(
+            error.message, hint=error.hint or f"restore {path} from a backup"
+        ) from error
+    except OSError as error:
+        message = f"{path} cannot be written: {error.strerror or error}"
+        raise HomeError(message, hint="make room, or choose another home with --home") from error
     return key

@@ -20,6 +20,8 @@ from remit.runtime.authority import compile_files
 from remit.runtime.handler import Handler
 from remit.runtime.loading import ModuleFailure
 
+MAX_EVENT_LIST = 4 << 20
+
 
 class Workbench(msgspec.Struct, frozen=True, eq=False):
     """A compiled catalogue with its files and the handlers it was compiled against."""
@@ -83,9 +85,19 @@ def read_event_list(path: Path) -> list[EventSpec]:
     problems: list[Problem] = []
     specs: list[EventSpec] = []
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise DefinitionError([Problem(Place(str(path)), "unreadable", str(error))]) from error
+        with path.open("rb") as stream:
+            raw = stream.read(MAX_EVENT_LIST + 1)
+    except OSError as error:
+        message = f"cannot be read: {error.strerror or error}"
+        raise DefinitionError([Problem(Place(str(path)), "unreadable", message)]) from error
+    try:
+        lines = raw.decode("utf-8-sig").splitlines()
+    except UnicodeDecodeError as error:
+        place = Place(str(path), raw[: error.start].count(b"\n") + 1)
+        raise DefinitionError([Problem(place, "not_utf8", "this is not UTF-8 text")]) from error
+    if len(raw) > MAX_EVENT_LIST:
+        message = f"more than {MAX_EVENT_LIST:,} bytes of event names"
+        raise DefinitionError([Problem(Place(str(path)), "too_large", message)])
     for number, line in enumerate(lines, start=1):
         text = line.partition("#")[0].strip()
         if not text:

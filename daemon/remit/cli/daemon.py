@@ -12,6 +12,8 @@ from remit.cli.outcome import fail, next_step, print_json, say
 from remit.config.settings import SETTINGS
 from remit.errors import InvalidDataError, RemitError
 
+MAX_DESCRIPTORS = 65_536
+
 
 def _settings_options(function: Any) -> Any:
     for row in reversed(SETTINGS):
@@ -32,6 +34,7 @@ def serve(ask: Asked, **flags: Any) -> None:
     from remit.app.logs import configure_logs  # noqa: PLC0415
 
     gc.enable()  # see __main__
+    _raise_file_limit()
     settings = ask.settings(**flags)
     configure_logs(settings)
 
@@ -52,6 +55,16 @@ def serve(ask: Asked, **flags: Any) -> None:
     except* RemitError as group:
         fail(_first(group), as_json=ask.as_json)
     leave()
+
+
+def _raise_file_limit() -> None:
+    """Every connection is a descriptor, and libzmq aborts the process when there is none left."""
+    import resource  # noqa: PLC0415 - only the daemon needs it
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MAX_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, MAX_DESCRIPTORS)
+    if soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _first(group: BaseExceptionGroup[RemitError]) -> RemitError:
@@ -100,7 +113,7 @@ def _request_data(pairs: tuple[str, ...], text: str | None) -> dict[str, Any]:
             raise InvalidDataError("give KEY=VALUE pairs or --data, not both")
         try:
             data = msgspec.json.decode(sys.stdin.buffer.read() if text == "-" else text)
-        except msgspec.MsgspecError as error:
+        except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
             raise InvalidDataError(f"--data is not JSON: {error}") from error
         if not isinstance(data, dict):
             raise InvalidDataError("--data must be a JSON object", hint='as in \'{"key": "a"}\'')
@@ -110,12 +123,18 @@ def _request_data(pairs: tuple[str, ...], text: str | None) -> dict[str, Any]:
         key, equals, value = pair.partition("=")
         if not equals:
             raise InvalidDataError(f"{pair!r} is not of the form key=value")
+        if key in found:
+            raise InvalidDataError(f"{key!r} is given twice", hint="keep one of them")
         found[key] = _value(value)
     return found
 
 
 def _value(text: str) -> Any:
     try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidDataError("an argument is not UTF-8 text") from error
+    try:
         return msgspec.json.decode(text)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return text

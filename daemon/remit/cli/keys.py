@@ -1,5 +1,6 @@
 """Keys of clients: key new, key list, key revoke."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,7 +10,9 @@ from remit.cli.connection import connected
 from remit.cli.options import Asked, asked
 from remit.cli.outcome import next_step, print_json, say
 from remit.config.home import Home
-from remit.errors import ConflictError, HomeError
+from remit.errors import ConflictError, HomeError, InvalidDataError
+
+NAME = r"[a-z][a-z0-9_-]{0,63}"
 
 
 @click.group()
@@ -26,6 +29,9 @@ def new(ask: Asked, name: str, *, profile: str, out: Path | None) -> None:
     """Make a key pair for NAME, register its public half, and write the key file (mode 0600)."""
     from remit_client.keys import new_key, save_key  # noqa: PLC0415 - zmq
 
+    if not re.fullmatch(NAME, name):
+        hint = "a lowercase letter, then lowercase letters, digits, _ and -, 64 at the most"
+        raise InvalidDataError(f"{name!r} cannot be the name of a client", hint=hint)
     settings = ask.settings()
     home = Home(settings.home)
     path = out or home.keys / f"{name}.key"

@@ -117,6 +117,7 @@ def test_every_setting_can_stand_in_a_file(here: Path, env: dict[str, str]) -> N
         audit_keep = 0
         approval_timeout = 60
         approval_wait = 5
+        launch_commands = ["claude"]
         state_value_limit = 1024
     """)
     settings = load(here, env)
@@ -124,7 +125,7 @@ def test_every_setting_can_stand_in_a_file(here: Path, env: dict[str, str]) -> N
     assert (settings.request_timeout, settings.drain_timeout) == (1.0, 0.5)
     assert settings.home == Path.home() / "state"
     assert [str(origin) for origin in settings.origins.values()] == [
-        f"{here}:{line}" for line in range(2, 20)
+        f"{here}:{line}" for line in range(2, 21)
     ]
 
 

@@ -11,7 +11,8 @@ import anyio.lowlevel
 import pytest
 
 from remit.errors import DeniedError, InvalidDataError, RemitError
-from remit.runtime.launcher import Launch, Launcher
+from remit.model.launch import Launch
+from remit.runtime.launcher import Launcher
 
 LIMIT = 15
 

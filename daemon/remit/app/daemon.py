@@ -14,6 +14,7 @@ import structlog
 
 from remit import __version__
 from remit.app.handlers import load_all_handlers
+from remit.app.launching import forget_identity, launching
 from remit.app.parts import make_services
 from remit.app.reload import open_authority
 from remit.app.secrets import first_keys
@@ -119,7 +120,7 @@ async def run_daemon(settings: Settings) -> AsyncGenerator[Daemon]:
                     in_flight=settings.max_in_flight, drain_seconds=settings.drain_timeout
                 ),
             ) as face:
-                keyring.on_revoke = lambda name: _evict(face.evict, name)
+                keyring.on_revoke = partial(_end, home, services, face.evict)
                 services.courier.post = face
                 face.on_arrival = lambda peer: services.mailbox.arrived(peer.name)
                 face.on_gone = partial(_forget, services)
@@ -131,6 +132,7 @@ async def run_daemon(settings: Settings) -> AsyncGenerator[Daemon]:
                         _watching(settings, daemon.reload),
                         services.auditor.rotating(),
                         services.mailbox.delivering(),
+                        launching(settings, services, face.endpoint),
                     ):
                         yield daemon
 
@@ -171,8 +173,12 @@ def _forget(services: Services, peer: Peer) -> None:
     services.mailbox.gone(peer.name)
 
 
-def _evict(evict: Callable[[str], int], name: str) -> None:
+def _end(home: Home, services: Services, evict: Callable[[str], int], name: str) -> None:
+    """What follows when somebody lost its key: no connection, no process, no key file."""
     log.info("principal_evicted", principal=name, connections=evict(name))
+    if services.launcher is not None:
+        services.launcher.end(name)
+    forget_identity(home, name)
 
 
 async def serve_until_stopped(

@@ -72,6 +72,11 @@ class Home(msgspec.Struct, frozen=True):
         return self.path / "audit"
 
     @property
+    def agents(self) -> Path:
+        """The directory of the key files of launched agents."""
+        return self.path / "agents"
+
+    @property
     def keys(self) -> Path:
         """The directory of key pairs made for clients on this machine."""
         return self.path / "keys"
@@ -142,9 +147,9 @@ def inspect_home(home: Home) -> Iterator[Finding]:
         yield Finding(home.path, f"{home.path}: cannot be written", "choose another with --home")
         return
     secrets = [home.server_key, home.operator_key]
-    if _is_there(home.keys):
-        yield from _inspect_directory(home.keys, what="the key directory", link_allowed=False)
-        secrets += sorted(home.keys.iterdir())
+    for folder in filter(_is_there, (home.keys, home.agents)):
+        yield from _inspect_directory(folder, what="the key directory", link_allowed=False)
+        secrets += sorted(folder.iterdir())
     for path in secrets:
         if _is_there(path):
             yield from inspect_secret(path)

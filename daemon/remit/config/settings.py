@@ -31,7 +31,16 @@ _MODULE = r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*"
 _ENDPOINT = r"ipc:///.+|tcp://(\[[0-9A-Fa-f:.]+\]|[\w.*-]+):(?P<port>[0-9]{1,5})"
 
 Kind = Literal[
-    "path", "paths", "names", "endpoint", "choice", "seconds", "whole", "share", "switch"
+    "path",
+    "paths",
+    "names",
+    "commands",
+    "endpoint",
+    "choice",
+    "seconds",
+    "whole",
+    "share",
+    "switch",
 ]
 
 
@@ -108,6 +117,7 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting("approval_timeout", "seconds", 300.0, "Seconds until an unanswered request lapses."),
     Setting("approval_wait", "seconds", 20.0, "Seconds that a call waits for its approval."),
+    Setting("launch_commands", "commands", (), "Commands that may be started for agents."),
     Setting("state_value_limit", "whole", 262_144, "Bytes of one state value.", high=16_777_216),
 )
 
@@ -142,6 +152,7 @@ class Settings(msgspec.Struct, frozen=True):
     audit_keep: int
     approval_timeout: float
     approval_wait: float
+    launch_commands: tuple[str, ...]
     state_value_limit: int
     origins: dict[str, Origin]
 
@@ -273,7 +284,7 @@ def _from_text(name: str, value: object) -> object:
     row = next((row for row in SETTINGS if row.name == name), None)
     if row is None or not isinstance(value, str):
         return value
-    if row.kind in {"names", "paths"}:
+    if row.kind in {"names", "paths", "commands"}:
         return [part.strip() for part in value.split(",") if part.strip()]
     if row.kind == "switch":
         return {"true": True, "false": False}.get(value, value)
@@ -291,6 +302,13 @@ def _read_path(row: Setting, value: object, base: Path) -> Path | None:
     if not isinstance(value, str) or "\0" in value:
         raise _WrongError("a path")
     return base / Path(value).expanduser() if value else None
+
+
+def _read_commands(row: Setting, value: object, base: Path) -> tuple[str, ...]:
+    names = value if isinstance(value, list | tuple) else [None]
+    if not all(isinstance(name, str) and name and "\0" not in name for name in names):
+        raise _WrongError('a list of commands, as in ["claude"]')
+    return tuple(names)
 
 
 def _read_paths(row: Setting, value: object, base: Path) -> tuple[Path, ...]:
@@ -348,6 +366,7 @@ def _read_switch(row: Setting, value: object, base: Path) -> bool:
 _READERS: dict[Kind, Callable[[Setting, Any, Path], Any]] = {
     "path": _read_path,
     "paths": _read_paths,
+    "commands": _read_commands,
     "names": _read_names,
     "endpoint": _read_endpoint,
     "choice": _read_choice,

@@ -1,12 +1,13 @@
 """agent:* — spawning, changing and ending agents. The spawner is the parent; no message says so."""
 
 import re
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
 from remit.errors import ConflictError, DeniedError, InvalidDataError
 from remit.model.agent import Agent, AgentSpec
+from remit.model.launch import Launch
 from remit.model.limits import NO_LIMITS, Limits
 from remit.policy.delegate import Excess
 from remit.runtime.changes import holdings, tell_changes
@@ -14,6 +15,9 @@ from remit.runtime.context import Context
 from remit.runtime.delegation import Offer, check_room, check_spec, offer
 from remit.runtime.descent import agent_in_reach, unknown_agent
 from remit.runtime.registry import event_handler
+
+if TYPE_CHECKING:
+    from remit.runtime.launcher import Launcher
 
 Name = Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9_-]{0,63}$")]
 PublicKey = Annotated[str, msgspec.Meta(min_length=40, max_length=40)]
@@ -37,7 +41,7 @@ class SpawnRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     on_excess: OnExcess = "refuse"
     session: str | None = None
     limits: Limits = NO_LIMITS
-    launch: dict[str, Any] | None = None
+    launch: Launch | None = None
 
 
 class UpdateRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -71,13 +75,10 @@ async def spawn(request: SpawnRequest, ctx: Context) -> dict[str, Any]:
         on_excess: what to do when it would hold more than you: refuse, or narrow.
         session: the session it works in.
         limits: limits of its own; they never widen those it has anyway.
-        launch: a process to start for it; not served by this version.
+        launch: a process to start for it: command, args, env, cwd, restart, max_restarts.
     """
-    if request.launch is not None:
-        message = "this daemon does not launch processes"
-        hint = "start the process yourself with the credentials of the answer"
-        raise InvalidDataError(message, hint=hint, details={"path": "$.launch"})
     services = ctx.services
+    launcher = _launcher(ctx, request)
     parent = None if ctx.principal.is_operator else ctx.principal.id
     spec = _spec(ctx, request, parent)
     check_spec(spec, parent)
@@ -98,6 +99,8 @@ async def spawn(request: SpawnRequest, ctx: Context) -> dict[str, Any]:
     )
     # INVARIANT: nothing is awaited between the check of the room and the place being taken.
     await services.keyring.spawn(services.store, agent)
+    if launcher is not None and request.launch is not None:
+        launcher.launch(name, request.launch, agent.public_key, credentials["secret_key"])
     return {
         "agent_id": name,
         "parent": parent,
@@ -120,7 +123,20 @@ def _spec(ctx: Context, request: SpawnRequest, parent: str | None) -> AgentSpec:
         narrow=request.on_excess == "narrow",
         limits=request.limits,
         parent_key="" if above is None else above.public_key,
+        launch=msgspec.to_builtins(request.launch) if request.launch else None,
     )
+
+
+def _launcher(ctx: Context, request: SpawnRequest) -> "Launcher | None":
+    """Who starts the process, after everything about it was checked."""
+    if request.launch is None:
+        return None
+    launcher = ctx.services.launcher
+    if launcher is None or request.public_key is not None:
+        message = "a process can only be launched with a key that this daemon makes"
+        raise InvalidDataError(message, hint="leave public_key out", details={"path": "$.launch"})
+    launcher.check(request.launch)
+    return launcher
 
 
 def _new_name(ctx: Context, profile: str) -> str:

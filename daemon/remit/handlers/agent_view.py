@@ -87,9 +87,16 @@ async def status(ctx: Context, agent_id: str) -> dict[str, Any]:
             "children": len(services.authority.fleet.children(agent_id)),
             "waiting_messages": waiting,
         },
+        "process": _process(ctx, agent_id),
         "session": agent.spec.session,
         "revision": ctx.catalogue.revision,
     }
+
+
+def _process(ctx: Context, agent_id: str) -> dict[str, Any] | None:
+    launcher = ctx.services.launcher
+    found = launcher.status(agent_id) if launcher is not None else None
+    return msgspec.structs.asdict(found) if found is not None else None
 
 
 @event_handler("agent:send_message", capability="agent_messaging", triggers=[DIRECT_EVENT])

@@ -18,28 +18,17 @@ import structlog
 from anyio.abc import ByteReceiveStream, Process, TaskGroup
 
 from remit.errors import DeniedError, InvalidDataError, LimitError
+from remit.model.launch import MAX_RESTARTS, Launch
 
 log = structlog.get_logger()
 
 MAX_PROCESSES = 256
-MAX_RESTARTS = 5
 OUTPUT_BYTES = 65_536
 GRACE_SECONDS = 3.0
 _PAUSE_SECONDS = (0.1, 0.5, 1.0, 2.0, 5.0)
 _INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR")
 
 State = Literal["running", "restarting", "exited", "failed"]
-
-
-class Launch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What to start for an agent."""
-
-    command: str
-    args: tuple[str, ...] = ()
-    env: dict[str, str] = {}
-    cwd: str | None = None
-    restart: Literal["never", "on_failure", "always"] = "never"
-    max_restarts: int = MAX_RESTARTS
 
 
 class Status(msgspec.Struct):
@@ -78,16 +67,24 @@ class Launcher:
     """Starts and minds the processes of agents."""
 
     def __init__(
-        self, tasks: TaskGroup, *, allowed: Iterable[str], on_end: Callable[[str], None]
+        self,
+        tasks: TaskGroup,
+        *,
+        allowed: Iterable[str],
+        identify: Callable[[str, str, str], Mapping[str, str]] | None = None,
+        on_end: Callable[[str], None] = lambda _agent: None,
     ) -> None:
         """Make a launcher.
 
         Args:
             tasks: where the watching happens.
             allowed: the commands that the operator allows, as names on PATH or full paths.
+            identify: keeps an agent's key pair where only its process finds it, and answers the
+                variables that lead there.
             on_end: called with the agent's id when its process has ended for good.
         """
         self._tasks = tasks
+        self._identify = identify
         self._allowed = {path for name in allowed if (path := shutil.which(name)) is not None}
         self._on_end = on_end
         self._children: dict[str, _Child] = {}
@@ -126,6 +123,17 @@ class Launcher:
         child = _Child(launch, self.check(launch), {**inherited, **launch.env, **identity})
         self._children[agent] = child
         self._tasks.start_soon(self._mind, agent, child)
+
+    def launch(self, agent: str, launch: Launch, public_key: str, secret_key: str) -> None:
+        """Start a checked command as an agent, with a key of its own."""
+        identity = self._identify(agent, public_key, secret_key) if self._identify else {}
+        self.start(agent, launch, identity)
+
+    def end(self, agent: str) -> None:
+        """Begin to end an agent's process; nobody waits for it."""
+        child = self._children.pop(agent, None)
+        if child is not None:
+            child.scope.cancel()
 
     async def stop(self, agent: str) -> None:
         """End an agent's process: politely, then for certain."""

@@ -12,6 +12,7 @@ from remit.runtime.counters import Counters
 from remit.runtime.courier import Courier
 from remit.runtime.describe import Documented
 from remit.runtime.keyring import KeyRing
+from remit.runtime.launcher import Launcher
 from remit.runtime.mailbox import Mailbox
 from remit.runtime.meter import Meter
 from remit.runtime.reloader import Reloader
@@ -37,4 +38,6 @@ class Services(msgspec.Struct, eq=False, kw_only=True):
     """Never jumps: for durations."""
     wall_clock: Callable[[], float]
     """For times that people read."""
+    launcher: Launcher | None = None
+    """Absent where no processes are started."""
     state_value_limit: int = 262_144

@@ -1,0 +1,73 @@
+"""Launched agents: where their keys are kept, and that they come back after a restart."""
+
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from functools import partial
+
+import anyio
+import msgspec
+import structlog
+
+from remit.config.home import Home
+from remit.config.settings import Settings
+from remit.errors import RemitError
+from remit.model.launch import Launch
+from remit.runtime.launcher import Launcher
+from remit.runtime.services import Services
+from remit_client.errors import BadKey
+from remit_client.keys import Key, load_key, save_key
+
+log = structlog.get_logger()
+
+
+@asynccontextmanager
+async def launching(settings: Settings, services: Services, endpoint: str) -> AsyncGenerator[None]:
+    """Start processes for agents while this is open; all of them end with it."""
+    home = Home(settings.home)
+    async with anyio.create_task_group() as tasks:
+        launcher = Launcher(
+            tasks,
+            allowed=settings.launch_commands,
+            identify=partial(identity, home, endpoint),
+        )
+        services.launcher = launcher
+        _relaunch(home, services, launcher)
+        try:
+            yield
+        finally:
+            tasks.cancel_scope.cancel()
+
+
+def identity(
+    home: Home, endpoint: str, agent: str, public_key: str, secret_key: str
+) -> Mapping[str, str]:
+    """Keep an agent's key in a file that only its owner reads; answers the way to it."""
+    home.agents.mkdir(mode=0o700, exist_ok=True)
+    server = home.server_public_key.read_text(encoding="ascii").strip()
+    key = Key(agent, public_key, secret_key, server_key=server, endpoint=endpoint)
+    path = home.agents / f"{agent}.key"
+    save_key(path, key)
+    return {
+        "REMIT_AGENT_ID": agent,
+        "REMIT_ENDPOINT": endpoint,
+        "REMIT_KEY": str(path),
+        "REMIT_SERVER_KEY": server,
+    }
+
+
+def forget_identity(home: Home, agent: str) -> None:
+    """Remove the key of an agent that has ended."""
+    (home.agents / f"{agent}.key").unlink(missing_ok=True)
+
+
+def _relaunch(home: Home, services: Services, launcher: Launcher) -> None:
+    """Start again what ran before; one that cannot be started is said and left out."""
+    for agent in services.authority.fleet.all():
+        if agent.spec.launch is None:
+            continue
+        try:
+            launch = msgspec.convert(agent.spec.launch, Launch)
+            key = load_key(home.agents / f"{agent.id}.key")
+            launcher.launch(agent.id, launch, key.public_key, key.secret_key)
+        except (RemitError, BadKey, msgspec.MsgspecError, OSError) as error:
+            log.warning("agent_not_launched", agent=agent.id, problem=str(error))

@@ -113,7 +113,7 @@ async def test_stopping_ends_the_process_and_what_it_started(tmp_path: Path) -> 
     async with open_launcher(sys.executable) as (launcher, ended):
         launcher.start("ann", python(code), {})
         await until(lambda: pids.exists() and pids.read_text().endswith("end"))
-        await launcher.stop("ann")
+        launcher.end("ann")
         for pid in map(int, pids.read_text().split()[:2]):
             await until(partial(_is_gone, pid))
         assert launcher.status("ann") is None

@@ -72,20 +72,28 @@ def resolve(
         return
     say_problems(bench.files.illustrate(grant.warnings))
     say(click.style(profile, bold=True))
-    for title, key in (
-        ("capabilities", "capabilities"),
-        ("may use", "allowed_events"),
-        ("denied", "denied_events"),
-        ("waits for approval", "approval_required"),
-        ("model tools", "allowed_claude_tools"),
-        ("waiting for review", "pending_review"),
-    ):
+    _say_lists(
+        report,
+        {
+            "capabilities": "capabilities",
+            "may use": "allowed_events",
+            "denied": "denied_events",
+            "waits for approval": "approval_required",
+            "model tools": "allowed_claude_tools",
+            "waiting for review": "pending_review",
+        },
+    )
+    shown = (report["denied_events"] or report["allowed_events"] or ["system:health"])[0]
+    next_step(f"why {profile} {shown}")
+
+
+def _say_lists(report: dict[str, Any], keys: dict[str, str]) -> None:
+    """Print the lists of a report under their titles, and its limits; empty ones are left out."""
+    for title, key in keys.items():
         if report[key]:
             say(f"  {title}: {', '.join(report[key])}")
     if report["limits"]:
         say("  limits: " + ", ".join(f"{k} {v}" for k, v in report["limits"].items()))
-    shown = (report["denied_events"] or report["allowed_events"] or ["system:health"])[0]
-    next_step(f"why {profile} {shown}")
 
 
 def _explanation(ask: Asked, subject: str, event: str) -> Any:
@@ -186,13 +194,5 @@ def gives(ask: Asked, capability: str) -> None:
         print_json(report)
         return
     say(click.style(report["capability"], bold=True) + f" - {report['description']}")
-    for title, key in (
-        ("events", "events"),
-        ("model tools", "claude_tools"),
-        ("requires", "requires"),
-    ):
-        if report[key]:
-            say(f"  {title}: {', '.join(report[key])}")
-    if report["limits"]:
-        say("  limits: " + ", ".join(f"{k} {v}" for k, v in report["limits"].items()))
+    _say_lists(report, {"events": "events", "model tools": "claude_tools", "requires": "requires"})
     next_step(f"who-can {report['events'][0]}" if report["events"] else "lint")

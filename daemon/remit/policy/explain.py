@@ -123,7 +123,7 @@ def explain_layer(catalogue: Catalogue, profile: str, layer: Layer, event: str) 
         granted_by=granted_by,
         denied_by=denied_by,
         pending=pending,
-        near_misses=() if reason == "granted" else near_misses(catalogue, profile, name),
+        near_misses=() if reason == "granted" else near_misses(catalogue, name),
         revision=catalogue.revision,
     )
 
@@ -221,7 +221,7 @@ def _speaks_of(catalogue: Catalogue, name: str, event: str) -> bool:
     return any(pattern.covers(event) for pattern in patterns)
 
 
-def near_misses(catalogue: Catalogue, profile: str, event: str) -> tuple[NearMiss, ...]:
+def near_misses(catalogue: Catalogue, event: str) -> tuple[NearMiss, ...]:
     """Events of a similar name that exist, and capabilities that would give this one."""
     givers = [NearMiss(event, name) for name in givers_of(catalogue, event)]
     alike = [

@@ -27,7 +27,8 @@ from remit.runtime.approvals import Demand
 from remit.runtime.auditor import Auditor
 from remit.runtime.call import Call
 from remit.runtime.context import Context
-from remit.runtime.failures import bad_data, failure_of
+from remit.runtime.decoding import decode_data
+from remit.runtime.failures import failure_of
 from remit.runtime.handler import Handler
 from remit.runtime.services import Services
 from remit.runtime.summary import summary
@@ -79,7 +80,7 @@ class Dispatcher:
         handler = self._handlers[name]
         counters.by_event[name] = counters.by_event.get(name, 0) + 1
         try:
-            data = _decode(handler, call)
+            data = decode_data(handler, call)
         except (InvalidDataError, ConflictError) as error:
             return self._fail(request, failure_of(error), decision, catalogue.revision)
         context = Context(
@@ -378,22 +379,6 @@ class WaitingCall(RunningCall):
 def _for_a_thread(context: Context) -> Context:
     """The same context, pushing through the loop: the socket of a face belongs to it."""
     return msgspec.structs.replace(context, through=anyio.from_thread.run_sync)
-
-
-def _decode(handler: Handler, call: Call) -> Any:
-    if handler.spec.pushed:
-        message = f"{handler.spec.name!r} is pushed, not called"
-        raise ConflictError(message, hint=f"event:subscribe [{handler.spec.name!r}] to see it")
-    data = call.request.data
-    try:
-        if call.format == "object":
-            return handler.from_object(data)
-        decode = handler.from_msgpack if call.format == "msgpack" else handler.from_json
-        empty = b"\x80" if call.format == "msgpack" else b"{}"
-        raw = bytes(data)
-        return decode(empty if raw in (b"", b"\xc0", b"null") else raw)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise bad_data(error, handler.shape.request_type) from error
 
 
 def _too_old(revision: int) -> Failure:

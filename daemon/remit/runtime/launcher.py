@@ -48,7 +48,6 @@ class _Child:
         self.env = dict(env)
         self.status = Status()
         self.scope = anyio.CancelScope()
-        self.ended = anyio.Event()
         self._output: deque[bytes] = deque()
         self._size = 0
 
@@ -130,18 +129,10 @@ class Launcher:
         self.start(agent, launch, identity)
 
     def end(self, agent: str) -> None:
-        """Begin to end an agent's process; nobody waits for it."""
+        """End an agent's process, politely and then for certain; nobody waits for it."""
         child = self._children.pop(agent, None)
         if child is not None:
             child.scope.cancel()
-
-    async def stop(self, agent: str) -> None:
-        """End an agent's process: politely, then for certain."""
-        child = self._children.pop(agent, None)
-        if child is not None:
-            child.scope.cancel()
-            with anyio.CancelScope(shield=True):
-                await child.ended.wait()
 
     def status(self, agent: str) -> Status | None:
         """How an agent's process is doing, or None when it has none."""
@@ -153,7 +144,6 @@ class Launcher:
             with child.scope:
                 await self._run_by_rule(agent, child)
         finally:
-            child.ended.set()
             log.info("agent_process_ended", agent=agent, exit_code=child.status.exit_code)
         if not child.scope.cancel_called:
             self._on_end(agent)

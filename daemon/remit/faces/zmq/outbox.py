@@ -25,7 +25,7 @@ class Outbox:
     def __init__(
         self, socket: "zmq.Socket[bytes]", peers: Peers, *, limits: Limits, stats: Stats
     ) -> None:
-        # Past pyzmq's wrapper in Python, which four times a message is a tenth of the whole cost.
+        # Past pyzmq's wrapper in Python, which every frame of every answer would pay for.
         self._send: Callable[..., object] = super(zmq.Socket, socket).send
         self._peers = peers
         self.limits = limits

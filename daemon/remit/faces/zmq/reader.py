@@ -61,7 +61,7 @@ class Reader:
         self._peers.catch_up()
         more = self._receive()
         # Answers leave together, one client after the other: sent as they are made, each would
-        # wake libzmq's thread and cost a system call there (a third of all CPU under load).
+        # wake libzmq's thread and cost a system call there.
         answers, self._answers = self._answers, {}
         for peer, bodies in answers.items():
             for version, body in bodies:

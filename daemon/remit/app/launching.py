@@ -1,18 +1,19 @@
-"""Launched agents: where their keys are kept, and that they come back after a restart."""
+"""Launched agents: where their keys are kept, and that each comes back once after a restart."""
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 
 import anyio
-import msgspec
 import structlog
 
 from remit.config.home import Home
+from remit.config.launch_commands import Commands
 from remit.config.settings import Settings
 from remit.errors import RemitError
-from remit.model.launch import Launch
 from remit.runtime.launcher import Launcher
+from remit.runtime.launches import launch_of
+from remit.runtime.leftovers import end_leftovers
 from remit.runtime.services import Services
 from remit_client.errors import BadKey
 from remit_client.keys import Key, load_key, save_key
@@ -24,11 +25,17 @@ log = structlog.get_logger()
 async def launching(settings: Settings, services: Services, endpoint: str) -> AsyncGenerator[None]:
     """Start processes for agents while this is open; all of them end with it."""
     home = Home(settings.home)
+    owner = str(home.path.resolve())
+    # The lock of the home is ours, so what carries its mark belongs to no living daemon.
+    if left := end_leftovers(owner):
+        log.warning("leftovers_ended", processes=left)
     async with anyio.create_task_group() as tasks:
         launcher = Launcher(
             tasks,
-            allowed=settings.launch_commands,
+            commands=Commands(settings.launch_commands),
+            owner=owner,
             identify=partial(identity, home, endpoint),
+            find=partial(launch_of, services.authority),
         )
         services.launcher = launcher
         _relaunch(home, services, launcher)
@@ -63,11 +70,10 @@ def forget_identity(home: Home, agent: str) -> None:
 def _relaunch(home: Home, services: Services, launcher: Launcher) -> None:
     """Start again what ran before; one that cannot be started is said and left out."""
     for agent in services.authority.fleet.all():
-        if agent.spec.launch is None:
+        if not agent.spec.launch and not agent.spec.launches_profile:
             continue
         try:
-            launch = msgspec.convert(agent.spec.launch, Launch)
             key = load_key(home.agents / f"{agent.id}.key")
-            launcher.launch(agent.id, launch, key.public_key, key.secret_key)
-        except (RemitError, BadKey, msgspec.MsgspecError, OSError) as error:
+            launcher.launch(agent.id, key.public_key, key.secret_key)
+        except (RemitError, BadKey, OSError) as error:
             log.warning("agent_not_launched", agent=agent.id, problem=str(error))

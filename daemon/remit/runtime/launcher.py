@@ -1,32 +1,39 @@
 """Processes of agents: started without a shell, watched, restarted by rule, ended with the agent.
 
 Which commands may be started is the operator's configuration and nobody else's; the secret travels
-in a file that only its owner reads, never among the arguments that everybody can list.
+in a file that only its owner reads, never among the arguments that everybody can list. What to
+start is asked for anew at each start, so that it fits what the agent holds by then.
 """
 
 import os
-import shutil
-import signal
+import re
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
 import anyio
 import msgspec
 import structlog
-from anyio.abc import ByteReceiveStream, Process, TaskGroup
+from anyio.abc import TaskGroup
 
-from remit.errors import DeniedError, InvalidDataError, LimitError
-from remit.model.launch import MAX_RESTARTS, Launch
+from remit.config.launch_commands import HINT, Commands
+from remit.errors import DeniedError, InvalidDataError, LimitError, RemitError
+from remit.model.launch import MAX_RESTARTS, SETTABLE, Launch
+from remit.runtime.process import run
 
 log = structlog.get_logger()
 
 MAX_PROCESSES = 256
 OUTPUT_BYTES = 65_536
-GRACE_SECONDS = 3.0
 _PAUSE_SECONDS = (0.1, 0.5, 1.0, 2.0, 5.0)
+_SETTABLE = re.compile(SETTABLE)
+_COULD_NOT = b"could not be started: %s\n"
 _INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR")
+
+Recipe = Callable[[], Launch]
+"""Answers what to start now; may raise what keeps it from being started."""
 
 State = Literal["running", "restarting", "exited", "failed"]
 
@@ -42,10 +49,9 @@ class Status(msgspec.Struct):
 
 
 class _Child:
-    def __init__(self, launch: Launch, path: str, env: Mapping[str, str]) -> None:
-        self.launch = launch
-        self.path = path
-        self.env = dict(env)
+    def __init__(self, recipe: Recipe, identity: Mapping[str, str]) -> None:
+        self.recipe = recipe
+        self.identity = identity
         self.status = Status()
         self.scope = anyio.CancelScope()
         self._output: deque[bytes] = deque()
@@ -69,22 +75,28 @@ class Launcher:
         self,
         tasks: TaskGroup,
         *,
-        allowed: Iterable[str],
+        commands: Commands,
+        owner: str = "",
         identify: Callable[[str, str, str], Mapping[str, str]] | None = None,
+        find: Callable[[str, Mapping[str, str]], Launch] | None = None,
         on_end: Callable[[str], None] = lambda _agent: None,
     ) -> None:
         """Make a launcher.
 
         Args:
             tasks: where the watching happens.
-            allowed: the commands that the operator allows, as names on PATH or full paths.
+            commands: the commands that the operator allows.
+            owner: whom the processes belong to, so that a later start finds what is left of them.
             identify: keeps an agent's key pair where only its process finds it, and answers the
                 variables that lead there.
+            find: what to start for an agent now, given those variables.
             on_end: called with the agent's id when its process has ended for good.
         """
         self._tasks = tasks
+        self._owner = owner
         self._identify = identify
-        self._allowed = {path for name in allowed if (path := shutil.which(name)) is not None}
+        self._find = find
+        self._commands = commands
         self._on_end = on_end
         self._children: dict[str, _Child] = {}
 
@@ -96,37 +108,56 @@ class Launcher:
             InvalidDataError: something in the request cannot be used.
             LimitError: too many processes run already.
         """
-        path = shutil.which(launch.command)
-        if path is None or path not in self._allowed:
-            raise DeniedError(
-                f"the command {launch.command!r} is not allowed to be launched",
-                reason="no_grant",
-                hint="an operator lists it in the setting launch_commands",
+        path = self._path_of(launch)
+        self._check_room()
+        return path
+
+    def _check_room(self) -> None:
+        if len(self._children) >= MAX_PROCESSES:
+            raise LimitError("too many processes run already", details={"retry_after": 1.0})
+
+    def _path_of(self, launch: Launch) -> str:
+        if bool(launch.command) == bool(launch.ready):
+            raise InvalidDataError(
+                "a launch has either a command or the name of a ready launcher",
+                hint="an empty object starts nothing",
+                details={"path": "$.launch"},
             )
+        path = self._commands.path_of(launch)
+        if path is None:
+            message = f"the command {launch.starts!r} is not allowed to be launched"
+            raise DeniedError(message, reason="no_grant", hint=HINT)
         if any("\0" in text for text in (*launch.args, *launch.env, *launch.env.values())):
             raise InvalidDataError("a NUL byte cannot be passed on", details={"path": "$.launch"})
-        if any(name.startswith(("REMIT_", "LD_")) for name in launch.env):
+        if not all(map(_SETTABLE.fullmatch, launch.env)):
             raise InvalidDataError(
-                "names that start with REMIT_ or LD_ are not for a request to set",
+                "the environment has a name that cannot be set",
+                hint="write letters, digits and _, and neither REMIT_ nor LD_ at the start",
                 details={"path": "$.launch.env"},
             )
         if launch.cwd is not None and not Path(launch.cwd).is_dir():
             raise InvalidDataError("there is no such folder", details={"path": "$.launch.cwd"})
-        if len(self._children) >= MAX_PROCESSES:
-            raise LimitError("too many processes run already", details={"retry_after": 1.0})
         return path
 
-    def start(self, agent: str, launch: Launch, identity: Mapping[str, str]) -> None:
-        """Start a checked command; `identity` is what tells the process who it is."""
-        inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
-        child = _Child(launch, self.check(launch), {**inherited, **launch.env, **identity})
+    def start(self, agent: str, recipe: Recipe, identity: Mapping[str, str]) -> None:
+        """Start a process; `identity` is what tells it who it is.
+
+        Why a process could not be started is in its status.
+
+        Raises:
+            LimitError: too many processes run already.
+        """
+        self._check_room()
+        child = _Child(recipe, identity)
         self._children[agent] = child
         self._tasks.start_soon(self._mind, agent, child)
 
-    def launch(self, agent: str, launch: Launch, public_key: str, secret_key: str) -> None:
-        """Start a checked command as an agent, with a key of its own."""
-        identity = self._identify(agent, public_key, secret_key) if self._identify else {}
-        self.start(agent, launch, identity)
+    def launch(self, agent: str, public_key: str, secret_key: str) -> None:
+        """Start the process of an agent, with a key of its own."""
+        if self._identify is None or self._find is None:
+            raise InvalidDataError("no processes are started here")
+        identity = self._identify(agent, public_key, secret_key)
+        self.start(agent, partial(self._find, agent, identity), identity)
 
     def end(self, agent: str) -> None:
         """End an agent's process, politely and then for certain; nobody waits for it."""
@@ -153,15 +184,20 @@ class Launcher:
         while True:
             status.state = "running"
             try:
-                status.exit_code = await self._run_once(child)
-            except OSError as error:
-                child.keep(f"could not be started: {error}\n".encode())
+                launch = child.recipe()
+                path = self._path_of(launch)
+            except (RemitError, msgspec.MsgspecError) as error:
+                child.keep(_COULD_NOT % str(error).encode())
+                status.state, status.exit_code = "failed", None
+                return
+            try:
+                status.exit_code = await self._run_once(child, launch, path)
+            except (OSError, ValueError) as error:
+                child.keep(_COULD_NOT % str(error).encode())
                 status.exit_code = None
             failed = status.exit_code != 0
-            again = child.launch.restart == "always" or (
-                failed and child.launch.restart == "on_failure"
-            )
-            if not again or status.restarts >= min(child.launch.max_restarts, MAX_RESTARTS):
+            again = launch.restart == "always" or (failed and launch.restart == "on_failure")
+            if not again or status.restarts >= min(launch.max_restarts, MAX_RESTARTS):
                 status.state = "failed" if failed else "exited"
                 return
             status.state = "restarting"
@@ -170,41 +206,16 @@ class Launcher:
             log.info("agent_process_restarts", agent=agent, exit_code=status.exit_code)
             await anyio.sleep(pause)
 
-    async def _run_once(self, child: _Child) -> int:
-        command = [child.path, *child.launch.args]
-        process = await anyio.open_process(
-            command, env=child.env, cwd=child.launch.cwd, start_new_session=True
-        )
-        child.status.pid = process.pid
+    async def _run_once(self, child: _Child, launch: Launch, path: str) -> int:
+        inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
         try:
-            async with anyio.create_task_group() as readers:
-                for stream in (process.stdout, process.stderr):
-                    if stream is not None:
-                        readers.start_soon(_read, stream, child)
-            return await process.wait()
+            return await run(
+                [path, *launch.args],
+                owner=self._owner,
+                env={**inherited, **launch.env, **child.identity},
+                cwd=launch.cwd,
+                on_start=partial(setattr, child.status, "pid"),
+                on_output=child.keep,
+            )
         finally:
-            with anyio.CancelScope(shield=True):
-                await _end(process)
             child.status.pid = None
-
-
-async def _read(stream: ByteReceiveStream, child: _Child) -> None:
-    async for chunk in stream:
-        child.keep(chunk)
-
-
-async def _end(process: Process) -> None:
-    """The whole session of the process: what it started ends with it."""
-    if process.returncode is None:
-        _signal(process.pid, signal.SIGTERM)
-        with anyio.move_on_after(GRACE_SECONDS):
-            await process.wait()
-    _signal(process.pid, signal.SIGKILL)
-    await process.aclose()
-
-
-def _signal(pid: int, number: int) -> None:
-    try:
-        os.killpg(pid, number)
-    except ProcessLookupError:
-        return

@@ -1,0 +1,32 @@
+"""Arguments that make the host of a model offer what a grant allows, and nothing else."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from remit.model.grant import Grant
+from remit.policy.toolnames import tool_names
+from remit.policy.universe import Universe
+
+SERVER_NAME = "remit"
+
+
+class Server(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How the host starts the server of our tools; nothing here may be a secret."""
+
+    command: str
+    args: tuple[str, ...]
+    env: Mapping[str, str] = {}
+
+
+def claude_arguments(universe: Universe, grant: Grant, server: Server) -> list[str]:
+    """Arguments for the Claude command line: its tools, our tools, and where ours come from."""
+    names = tool_names(universe)
+    served = [
+        f"mcp__{SERVER_NAME}__{names[event]}" for event in sorted(grant.exposed & names.keys())
+    ]
+    config = msgspec.json.encode({"mcpServers": {SERVER_NAME: server}}).decode()
+    arguments = ["--allowedTools", ",".join([*sorted(grant.claude_tools), *served])]
+    if grant.denied_tools:
+        arguments += ["--disallowedTools", ",".join(sorted(grant.denied_tools))]
+    return [*arguments, "--mcp-config", config]

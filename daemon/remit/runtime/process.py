@@ -1,0 +1,114 @@
+"""One process, from its start to the end of everything that it started.
+
+It has a session of its own, an empty input, and one pipe for all its output. It dies with us, see
+`tether.py`.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+
+import anyio
+from anyio.abc import Process
+
+from remit.runtime import tether
+
+GRACE_SECONDS = 3.0
+_CHUNK = 65_536
+_TETHER = (sys.executable, "-I", "-S", tether.__file__)
+
+
+async def run(
+    command: Sequence[str],
+    *,
+    owner: str,
+    env: Mapping[str, str],
+    cwd: str | None,
+    on_start: Callable[[int], None],
+    on_output: Callable[[bytes], None],
+) -> int:
+    """Run a command to its end, and end it when this is cancelled; answers its exit code.
+
+    Args:
+        command: a full path and the arguments.
+        owner: whom the process belongs to.
+        env: all its variables.
+        cwd: where it runs.
+        on_start: called with the process id.
+        on_output: called with each piece of output.
+
+    Raises:
+        OSError: it could not be started.
+    """
+    with _pipe() as (output, write_end):
+        try:
+            # The kernel ends the process with the thread that starts it: this must be the loop's.
+            process = await anyio.open_process(
+                [*_TETHER, str(os.getpid()), owner, *command],
+                env=env,
+                cwd=cwd,
+                stdin=subprocess.DEVNULL,
+                stdout=write_end,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        finally:
+            os.close(write_end)
+        on_start(process.pid)
+        return await _mind(process, output, on_output)
+
+
+async def _mind(process: Process, output: int, on_output: Callable[[bytes], None]) -> int:
+    async with anyio.create_task_group() as reading:
+        reading.start_soon(_read, output, on_output)
+        try:
+            code = await process.wait()
+        finally:
+            with anyio.CancelScope(shield=True):
+                await _end(process)
+        # What left the session may hold the output open for ever.
+        reading.cancel_scope.deadline = anyio.current_time() + GRACE_SECONDS
+    return code
+
+
+@contextmanager
+def _pipe() -> Generator[tuple[int, int]]:
+    """A pipe of our own: with the loop's, a process ends only when nobody holds its output."""
+    output, write_end = os.pipe()
+    os.set_blocking(output, False)
+    try:
+        yield output, write_end
+    finally:
+        os.close(output)
+
+
+async def _read(output: int, on_output: Callable[[bytes], None]) -> None:
+    while True:
+        await anyio.wait_readable(output)
+        try:
+            chunk = os.read(output, _CHUNK)
+        except BlockingIOError:
+            continue
+        if not chunk:
+            return
+        on_output(chunk)
+
+
+async def _end(process: Process) -> None:
+    """The whole session of the process: what it started ends with it."""
+    if process.returncode is None:
+        _signal(process.pid, signal.SIGTERM)
+        with anyio.move_on_after(GRACE_SECONDS):
+            await process.wait()
+    _signal(process.pid, signal.SIGKILL)
+    await process.aclose()
+
+
+def _signal(pid: int, number: int) -> None:
+    try:
+        os.killpg(pid, number)
+    except ProcessLookupError:
+        return

@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 from itertools import cycle, islice
 from typing import TypeVar
 
-from report import ROOT, Report, arguments, shortest, use_checkout
+from report import INSTALL, ROOT, Report, arguments, shortest, use_checkout
 
 use_checkout()
 
@@ -95,7 +95,7 @@ def peer_rows(
         try:
             check = make(grants)
         except ImportError as error:
-            report.skip(what, name, f"not installed: {error}")
+            report.skip(what, name, f"{error}: {INSTALL}")
             continue
         for event in events:
             if check(grant.profile, event) != (decide(grant, event) == GRANTED):

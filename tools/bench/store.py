@@ -16,7 +16,7 @@ from statistics import median
 from time import perf_counter
 
 import anyio
-from report import ROOT, Report, arguments, use_checkout
+from report import INSTALL, ROOT, Report, arguments, use_checkout
 
 use_checkout()
 
@@ -163,7 +163,7 @@ def main() -> int:
     }
     if importlib.util.find_spec("aiosqlite") is None:
         for name in runs:
-            report.skip(name, BASELINE, "aiosqlite is not installed: pip install aiosqlite")
+            report.skip(name, BASELINE, f"aiosqlite is not installed: {INSTALL}")
         return report.finish(options.json)
     rates = measure({"baseline": baseline_rate} | runs)
     for name in runs:

@@ -33,6 +33,11 @@ class LocalBus(Generic[Subscriber]):
         self._subscriptions: dict[Subscriber, Subscriptions] = {}
         self._channels: dict[str, dict[Subscriber, None]] = {}
         self._matches: dict[str, tuple[Subscriber, ...]] = {}
+        self.remembered: dict[str, tuple[Subscriber, ...]] = {}
+        """What somebody computed from `hearers`; emptied whenever anybody's subscriptions change.
+
+        Here and not there, so that it never keeps a connection that is gone.
+        """
 
     def subscribe(
         self,
@@ -58,7 +63,7 @@ class LocalBus(Generic[Subscriber]):
         self._subscriptions[subscriber] = Subscriptions(wanted, named)
         for channel in named:
             self._channels.setdefault(channel, {})[subscriber] = None
-        self._matches.clear()
+        self._forget()
 
     def unsubscribe(
         self,
@@ -78,7 +83,7 @@ class LocalBus(Generic[Subscriber]):
             self._leave(channel, subscriber)
         if present.is_empty:
             del self._subscriptions[subscriber]
-        self._matches.clear()
+        self._forget()
 
     def drop(self, subscriber: Subscriber) -> None:
         """Forget a subscriber that is gone."""
@@ -87,7 +92,11 @@ class LocalBus(Generic[Subscriber]):
             return
         for channel in present.channels:
             self._leave(channel, subscriber)
+        self._forget()
+
+    def _forget(self) -> None:
         self._matches.clear()
+        self.remembered.clear()
 
     def _leave(self, channel: str, subscriber: Subscriber) -> None:
         members = self._channels.get(channel)

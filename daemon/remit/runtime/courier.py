@@ -1,19 +1,25 @@
 """Delivery: what was published reaches those who asked for it and may see it now.
 
 INVARIANT: every single delivery is checked against the live grant of the one it goes to.
+The outcome of that check may be remembered for as long as nothing it follows from has changed: the
+revision in force, any agent (`Fleet.version`), anybody's subscriptions (`LocalBus.remembered`).
+What depends on the message itself is never remembered.
 """
 
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 from remit.bus.local import LocalBus
-from remit.model.notice import Notice
+from remit.model.grant import Grant
+from remit.model.notice import STATE, Notice
 from remit.model.principal import OPERATOR_ID
 from remit.runtime.authority import Authority
 from remit.runtime.conversations import PREFIX, Conversations
 
 CHANNEL_EVENT = "message:publish"
 LISTEN_EVENT = "message:subscribe"
+_REMEMBERED = 65_536
+"""So many listeners of all events together are remembered; as much memory as one large event."""
 
 
 class Connection(Protocol):
@@ -45,13 +51,33 @@ class Courier:
         self.post: Post | None = None
         self._authority = authority
         self._clock = clock
+        self._allowed = self.bus.remembered
+        self._fleet = authority.fleet
+        self._revision = authority.current
+        self._version = self._fleet.version
+        self._kept = 0
 
     def publish(self, event: str, data: Any, origin: str) -> int:
         """Tell everybody who asked for an event and may see it; answers how many got it."""
-        listeners = self.bus.hearers(event)
-        if not listeners:
+        # The cost of every emit: all of this stands here, without a call that could be saved.
+        if self._authority.current is not self._revision or self._fleet.version != self._version:
+            self._forget()
+        try:
+            listeners = self._allowed[event]
+        except KeyError:
+            if event.startswith(STATE):  # who may see it depends on the key: never remembered
+                notice = Notice(event, data, origin, self._clock())
+                return self._send(self.bus.hearers(event), event, notice)
+            listeners = self._remember(event)
+        post = self.post
+        if not listeners or post is None:
             return 0
-        return self._send(listeners, event, Notice(event, data, origin, self._clock()))
+        notice = Notice(event, data, origin, self._clock())
+        told = len(listeners)
+        for listener in listeners:
+            if not post.deliver(listener, notice):
+                told -= 1
+        return told
 
     def publish_on(self, channel: str, data: Any, origin: str) -> int:
         """Tell the members of a channel, and those who listen to all messages; each one once."""
@@ -89,21 +115,44 @@ class Courier:
             return 0
         return self.post.tell(agent, Notice(event, data, origin, self._clock()))
 
+    def _forget(self) -> None:
+        """Grants may have changed: check everybody again."""
+        self._allowed.clear()
+        self._revision, self._version = self._authority.current, self._fleet.version
+
+    def _remember(self, event: str) -> tuple[Connection, ...]:
+        """Check everybody who asked for an event, and note who may see it."""
+        asked = self.bus.hearers(event)
+        allowed = tuple(one for one in asked if self._may_see(one.name, event))
+        if not self._allowed:
+            self._kept = 0
+        self._kept += 1 + len(allowed)
+        if self._kept > _REMEMBERED:  # a flood of names must not become a flood of memory
+            self._allowed.clear()
+            self._kept = 1 + len(allowed)
+        self._allowed[event] = allowed
+        return allowed
+
     def _send(self, listeners: Iterable[Connection], needed: str, notice: Notice) -> int:
         if self.post is None:
             return 0
-        deliver, may_see = self.post.deliver, self._may_see
+        deliver, grant_of = self.post.deliver, self._grant_of
         told = 0
         for listener in listeners:
-            if may_see(listener.name, needed) and deliver(listener, notice):
-                told += 1
+            grant = grant_of(listener.name)
+            if needed in grant.events and notice.is_within(grant.limits):
+                told += deliver(listener, notice)
         return told
 
     def _may_see(self, name: str, event: str) -> bool:
-        current, fleet = self._authority.current, self._authority.fleet
+        return event in self._grant_of(name).events
+
+    def _grant_of(self, name: str) -> Grant:
+        """What somebody holds now; one that does not live holds nothing."""
+        current = self._authority.current
         if name == OPERATOR_ID:
-            return event in current.everything.events
-        return name in fleet and event in fleet.grant(name, current.catalogue).events
+            return current.everything
+        return self._authority.fleet.grant(name, current.catalogue)
 
     def _participants(
         self, channel: str, listeners: tuple[Connection, ...]

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import msgspec
+
 from remit.model.grant import Grant
 from remit.model.limits import Limits
 from remit.policy.plan import compare, plan
@@ -74,3 +76,37 @@ def test_the_summary_comes_last_and_counts() -> None:
     assert (summary["granted"], summary["revoked"]) == (2, 1)
     assert (summary["tools_granted"], summary["tools_revoked"]) == (2, 1)
     assert (summary["profiles"], summary["unchanged"]) == (1, 1)
+
+
+def guarded(*events: str, **fields: Any) -> Grant:
+    return msgspec.structs.replace(grant(*events), **fields)
+
+
+def test_an_approval_that_falls_away_widens_and_one_that_comes_does_not() -> None:
+    free, asks = guarded("x:y"), guarded("x:y", approval_required=frozenset({"x:y"}))
+    dropped, added = compare(asks, free), compare(free, asks)
+    assert (dropped.approval_removed, dropped.widens) == (("x:y",), True)
+    assert (added.approval_added, added.widens) == (("x:y",), False)
+
+
+def test_what_is_taken_away_is_no_longer_waited_for_and_that_widens_nothing() -> None:
+    asks = guarded("x:y", approval_required=frozenset({"x:y"}))
+    change = compare(asks, guarded())
+    assert (change.revoked, change.approval_removed, change.widens) == (("x:y",), (), False)
+
+
+def test_a_denial_is_told_once_as_what_it_took_or_as_what_it_keeps_away() -> None:
+    free = {"p": guarded("x:y")}
+    denies = {"p": guarded(denied_events=("x:y", "x:z"), denied_tools=frozenset({"Bash"}))}
+    change = plan(free, denies).changes["p"]
+    assert (change.revoked, change.denied_added) == (("x:y",), ("Bash", "x:z"))
+    assert not change.widens
+    change = plan(denies, free).changes["p"]
+    assert (change.granted, change.denied_removed) == (("x:y",), ("Bash", "x:z"))
+    only = plan({"p": guarded(denied_events=("x:y",))}, {"p": guarded()}).changes["p"]
+    assert only.widens, "its agents can be given it now"
+
+
+def test_the_denials_of_a_new_profile_are_no_change() -> None:
+    assert plan({}, {"p": guarded(denied_events=("x:y",))}).changes == {}
+    assert plan({"p": guarded(denied_events=("x:y",))}, {}).changes == {}

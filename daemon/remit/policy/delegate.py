@@ -46,7 +46,7 @@ def excess(grant: Grant, ceiling: Grant) -> Excess:
     )
 
 
-def resolve_agent(catalogue: Catalogue, spec: AgentSpec) -> Grant:
+def resolve_agent(catalogue: Catalogue, spec: AgentSpec, *, lives: bool = False) -> Grant:
     """The grant of an agent by itself, before any ceiling.
 
     Without a profile it holds what is always included, and what its own changes add.
@@ -60,12 +60,17 @@ def resolve_agent(catalogue: Catalogue, spec: AgentSpec) -> Grant:
         raise NotFoundError(f"there is no profile {spec.profile!r}", hint=hint)
     if spec.profile and not spec.is_changed:
         return catalogue.grants[spec.profile]
-    layer, environment = agent_layer(catalogue, spec)
+    layer, environment = agent_layer(catalogue, spec, lives=lives)
     return make_grant(catalogue, _named(catalogue, spec), layer, environment)
 
 
-def agent_layer(catalogue: Catalogue, spec: AgentSpec) -> tuple[Layer, dict[str, Scalar]]:
+def agent_layer(
+    catalogue: Catalogue, spec: AgentSpec, *, lives: bool = False
+) -> tuple[Layer, dict[str, Scalar]]:
     """An agent's profile merged with its own changes, and the values of its variables.
+
+    A denial that matches nothing is taken for a typo, unless the agent lives already: then the
+    event was there, has been taken away, and is denied again when it comes back.
 
     Raises:
         InvalidDataError: a capability, tool or variable cannot be used.
@@ -80,13 +85,15 @@ def agent_layer(catalogue: Catalogue, spec: AgentSpec) -> tuple[Layer, dict[str,
     layer = flatten(lineage, environment, catalogue.names, problems)
     problems += check_entries(catalogue, _named(catalogue, spec), layer)
     errors = [problem for problem in problems if problem.is_error]
+    if lives:
+        errors = [one for one in errors if one.code != "dead_denial" or one.place != _REQUEST]
     if errors:
         field = "disallowed_tools" if errors[0].code == "dead_denial" else "additional_tools"
         raise InvalidDataError(errors[0].message, details={"path": f"$.{field}"})
     return layer, environment
 
 
-def inherit(catalogue: Catalogue, spec: AgentSpec, above: Grant) -> Grant:
+def inherit(catalogue: Catalogue, spec: AgentSpec, above: Grant, *, lives: bool = False) -> Grant:
     """What an agent holds that was given all its parent has, but for what its own changes take.
 
     Raises:
@@ -94,7 +101,8 @@ def inherit(catalogue: Catalogue, spec: AgentSpec, above: Grant) -> Grant:
     """
     if not spec.is_changed:
         return above
-    own = resolve_agent(catalogue, msgspec.structs.replace(spec, profile="", capabilities={}))
+    changes = msgspec.structs.replace(spec, profile="", capabilities={})
+    own = resolve_agent(catalogue, changes, lives=lives)
     no_tools = any(pattern.is_everything for pattern in own.denied)
     kept = confine(catalogue, above, _without(catalogue, above, frozenset(own.denied_events)))
     return msgspec.structs.replace(

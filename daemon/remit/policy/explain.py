@@ -94,7 +94,7 @@ def explain_agent(catalogue: Catalogue, spec: AgentSpec, event: str) -> Explanat
     Raises:
         RemitError: the profile is gone, or does not fit the changes any more.
     """
-    layer, _ = agent_layer(catalogue, spec)
+    layer, _ = agent_layer(catalogue, spec, lives=True)
     return explain_layer(catalogue, spec.profile, layer, event)
 
 

@@ -2,8 +2,8 @@
 
 Among equals (several parents, several mixins, several components) order never matters: a capability
 switched off by one of them is off, lists are joined, and the smallest limit wins. Between ranks the
-later one decides about its flags: parents, then mixins, then the profile's own keys. Neither a
-denial nor a demand for approval is ever undone.
+later one decides about its flags and its launcher: parents, then mixins, then the profile's own
+keys. Neither a denial nor a demand for approval is ever undone.
 """
 
 import re
@@ -13,9 +13,18 @@ from typing import Any
 import msgspec
 
 from remit.errors import InvalidPatternError
-from remit.model.composition import Composition, Condition, Flag, Part, Scalar, Text
+from remit.model.composition import (
+    Composition,
+    Condition,
+    Flag,
+    LauncherText,
+    Part,
+    Scalar,
+    Text,
+)
+from remit.model.launch import Launch, PlacedLaunch
 from remit.model.limits import NO_LIMITS, Limits
-from remit.model.place import Problem
+from remit.model.place import Place, Problem
 from remit.model.suggest import did_you_mean
 from remit.model.tool import ToolEntry
 
@@ -35,6 +44,7 @@ class Layer(msgspec.Struct, frozen=True):
     approval: tuple[ToolEntry, ...] = ()
     limits: Limits = NO_LIMITS
     prompt: str = ""
+    launcher: PlacedLaunch | None = None
 
 
 EMPTY = Layer()
@@ -97,7 +107,8 @@ def _beside(layers: list[Layer]) -> Layer:
     for layer in layers:
         for name, flag in layer.flags.items():
             flags[name] = _cautious(flags[name], flag) if name in flags else flag
-    return _joined(layers, flags)
+    launchers = [layer.launcher for layer in layers if layer.launcher]
+    return _joined(layers, flags, min(launchers, key=_by_caution, default=None))
 
 
 def _cautious(one: Flag, other: Flag) -> Flag:
@@ -107,14 +118,20 @@ def _cautious(one: Flag, other: Flag) -> Flag:
     return min(one, other, key=lambda flag: flag.place)
 
 
+def _by_caution(launcher: PlacedLaunch) -> tuple[bool, Place]:
+    """Starting nothing beats starting something; else the place decides, and order never does."""
+    return bool(launcher.launch.starts), launcher.place
+
+
 def _over(lower: Layer, upper: Layer) -> Layer:
-    """Put one rank over another: its flags win, everything else is joined."""
+    """Put one rank over another: its flags and its launcher win, everything else is joined."""
     if upper is EMPTY or lower is EMPTY:
         return lower if upper is EMPTY else upper
-    return _joined([lower, upper], {**lower.flags, **upper.flags})
+    launcher = upper.launcher or lower.launcher
+    return _joined([lower, upper], {**lower.flags, **upper.flags}, launcher)
 
 
-def _joined(layers: list[Layer], flags: Mapping[str, Flag]) -> Layer:
+def _joined(layers: list[Layer], flags: Mapping[str, Flag], launcher: PlacedLaunch | None) -> Layer:
     if not layers:
         return EMPTY
     limits = NO_LIMITS
@@ -127,6 +144,7 @@ def _joined(layers: list[Layer], flags: Mapping[str, Flag]) -> Layer:
         approval=_union(layer.approval for layer in layers),
         limits=limits,
         prompt="\n\n".join(layer.prompt for layer in layers if layer.prompt),
+        launcher=launcher,
     )
 
 
@@ -161,7 +179,23 @@ def _layer_of(
         approval=_entries(part.approval, environment, problems),
         limits=part.limits,
         prompt=_filled(part.prompt, environment, problems) if part.prompt else "",
+        launcher=_launcher(part.launcher, environment, problems) if part.launcher else None,
     )
+
+
+def _launcher(
+    written: LauncherText, environment: Environment, problems: list[Problem]
+) -> PlacedLaunch:
+    launch = Launch(
+        command=written.command,
+        ready=written.ready,
+        args=tuple(_filled(text, environment, problems) for text in written.args),
+        env={name: _filled(text, environment, problems) for name, text in written.env},
+        cwd=_filled(written.cwd, environment, problems) if written.cwd else None,
+        restart=written.restart,
+        max_restarts=written.max_restarts,
+    )
+    return PlacedLaunch(launch, written.place)
 
 
 def _entries(

@@ -10,8 +10,8 @@ from remit.policy.toolnames import conflicts
 Finding = dict[str, Any]
 
 
-def lint(catalogue: Catalogue) -> dict[str, list[Finding]]:
-    """Every kind of drift, each a sorted list of findings."""
+def lint(catalogue: Catalogue, launchers: Iterable[Problem] = ()) -> dict[str, list[Finding]]:
+    """Every kind of drift, each a sorted list of findings; `launchers` cannot start as they are."""
     return {
         "dead_patterns": _of_code(catalogue, "dead_pattern"),
         "unmapped_events": _unmapped(catalogue),
@@ -22,6 +22,7 @@ def lint(catalogue: Catalogue) -> dict[str, list[Finding]]:
         "tool_name_conflicts": [
             {"name": name, "events": events} for name, events in conflicts(catalogue.universe)
         ],
+        "commands_not_allowed": _told(launchers),
     }
 
 
@@ -31,8 +32,11 @@ def _finding(name: str, place: Place | None, **more: Any) -> Finding:
 
 
 def _of_code(catalogue: Catalogue, *codes: str) -> list[Finding]:
-    found = (problem for problem in catalogue.warnings if problem.code in codes)
-    return [_finding(_quoted(p), p.place, message=p.message, hint=p.hint) for p in found]
+    return _told(problem for problem in catalogue.warnings if problem.code in codes)
+
+
+def _told(problems: Iterable[Problem]) -> list[Finding]:
+    return [_finding(_quoted(p), p.place, message=p.message, hint=p.hint) for p in problems]
 
 
 def _quoted(problem: Problem) -> str:

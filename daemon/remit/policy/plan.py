@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from remit.model.grant import Grant
+from remit.model.launch import NOTHING, Launch
 from remit.model.limits import is_wider
 
 _NOBODY = Grant(profile="", revision=0, bits=0, events=frozenset())
@@ -20,11 +21,24 @@ class Change(msgspec.Struct, frozen=True):
     tools_revoked: tuple[str, ...]
     limits_changed: dict[str, list[Any]]
     """Each changed limit with its value before and after; None is "no limit"."""
+    approval_added: tuple[str, ...] = ()
+    """Events whose every call now waits for an operator's yes."""
+    approval_removed: tuple[str, ...] = ()
+    """Events that are still held, and from now on without asking anybody."""
+    review_added: tuple[str, ...] = ()
+    """Capabilities that now wait for a security review."""
+    review_removed: tuple[str, ...] = ()
+    denied_added: tuple[str, ...] = ()
+    """Denials of what was not held anyway: no agent of the profile can be given it any more."""
+    denied_removed: tuple[str, ...] = ()
+    launcher_changed: tuple[dict[str, Any] | None, ...] = ()
+    """What the profile starts before and after, when that differs; variables without values."""
 
     @property
     def widens(self) -> bool:
-        """Tell whether anybody gets more than before."""
-        return bool(self.granted or self.tools_granted or self._raised)
+        """Tell whether anybody gets more than before, or could be given more."""
+        gains = (self.granted, self.tools_granted, self.approval_removed, self.denied_removed)
+        return any(gains) or self._raised
 
     @property
     def _raised(self) -> bool:
@@ -33,13 +47,7 @@ class Change(msgspec.Struct, frozen=True):
     @property
     def is_empty(self) -> bool:
         """Tell whether nothing changes."""
-        return not (
-            self.granted
-            or self.revoked
-            or self.tools_granted
-            or self.tools_revoked
-            or self.limits_changed
-        )
+        return not any(msgspec.structs.astuple(self))
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -61,6 +69,7 @@ class Plan(msgspec.Struct, frozen=True):
                 "revoked": sum(len(change.revoked) for change in self.changes.values()),
                 "tools_granted": sum(len(c.tools_granted) for c in self.changes.values()),
                 "tools_revoked": sum(len(c.tools_revoked) for c in self.changes.values()),
+                "approval_removed": sum(len(c.approval_removed) for c in self.changes.values()),
                 "profiles": len(self.changes),
                 "agents": self.agents,
                 "unchanged": self.unchanged,
@@ -71,7 +80,7 @@ class Plan(msgspec.Struct, frozen=True):
 def plan(before: Mapping[str, Grant], after: Mapping[str, Grant], *, agents: int = 0) -> Plan:
     """Compare the grants of two revisions; a missing profile grants nothing."""
     changes = {
-        name: compare(before.get(name, _NOBODY), after.get(name, _NOBODY))
+        name: _compare_profiles(before.get(name, _NOBODY), after.get(name, _NOBODY))
         for name in {*before, *after}
     }
     changed = {name: change for name, change in changes.items() if not change.is_empty}
@@ -80,7 +89,10 @@ def plan(before: Mapping[str, Grant], after: Mapping[str, Grant], *, agents: int
 
 
 def compare(before: Grant, after: Grant) -> Change:
-    """The difference between two grants."""
+    """What changes for somebody who holds one grant and then the other.
+
+    Only what the holder may know: each name is one that it may use before or after.
+    """
     old, new = before.limits, after.limits
     names = [n for n in old.__struct_fields__ if getattr(old, n) != getattr(new, n)]
     exist = before.revision and after.revision  # nobody's grant belongs to no revision
@@ -90,4 +102,43 @@ def compare(before: Grant, after: Grant) -> Change:
         tools_granted=tuple(sorted(after.claude_tools - before.claude_tools)),
         tools_revoked=tuple(sorted(before.claude_tools - after.claude_tools)),
         limits_changed={n: [getattr(old, n), getattr(new, n)] for n in names} if exist else {},
+        approval_added=tuple(sorted(after.approval_required - before.approval_required)),
+        approval_removed=tuple(
+            sorted((before.approval_required - after.approval_required) & after.events)
+        ),
     )
+
+
+def _compare_profiles(before: Grant, after: Grant) -> Change:
+    """What changes for a profile, with what holds back or could be given to its agents."""
+    change = compare(before, after)
+    waited, waits = set(before.pending_review), set(after.pending_review)
+    old = {*before.denied_events, *before.denied_tools}
+    new = {*after.denied_events, *after.denied_tools}
+    exist = before.revision and after.revision
+    return msgspec.structs.replace(
+        change,
+        review_added=tuple(sorted(waits - waited)),
+        review_removed=tuple(sorted(waited - waits)),
+        # What a denial took or gave back is told already.
+        denied_added=tuple(sorted(new - old - {*change.revoked, *change.tools_revoked}))
+        if exist
+        else (),
+        denied_removed=tuple(sorted(old - new - {*change.granted, *change.tools_granted}))
+        if exist
+        else (),
+        launcher_changed=_launchers(before, after),
+    )
+
+
+def _launchers(before: Grant, after: Grant) -> tuple[dict[str, Any] | None, ...]:
+    old, new = (grant.launcher.launch if grant.launcher else NOTHING for grant in (before, after))
+    return () if old == new else (_shown(old), _shown(new))
+
+
+def _shown(launch: Launch) -> dict[str, Any] | None:
+    """What was written; a value in the environment may be nobody else's business."""
+    if not launch.starts:
+        return None
+    fields = msgspec.structs.asdict(launch) | {"env": sorted(launch.env)}
+    return {name: value for name, value in fields.items() if value not in ("", (), [], None)}

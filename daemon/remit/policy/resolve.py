@@ -109,6 +109,7 @@ def make_grant(
         pending_review=tuple(sorted({*holding.pending, *stopped})),
         pending_patterns=_pending_patterns(catalogue, holding.pending, gated, layer.allowed),
         prompt=layer.prompt,
+        launcher=layer.launcher,
         config={n: f.config for n, f in layer.flags.items() if f.on and f.config is not None},
         variables=dict(environment),
     )

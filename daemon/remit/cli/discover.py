@@ -1,0 +1,89 @@
+"""The discover command: what a subject would be shown for a request, and what that costs."""
+
+from typing import Any
+
+import click
+
+from remit.cli.connection import daemon_answers
+from remit.cli.options import Asked, asked_about_definitions
+from remit.cli.outcome import next_step, print_json, say
+from remit.model.descriptor import DESCRIPTOR_KINDS
+
+_NAME, _KIND = 34, 10
+
+
+@click.command()
+@click.argument("query")
+@click.option("--as", "subject", required=True, help="A profile, or an agent of the daemon.")
+@click.option("--kind", type=click.Choice(DESCRIPTOR_KINDS), help="Only this kind.")
+@click.option("--category", help="Only this category.")
+@click.option("--only-available", is_flag=True, help="Leave out what cannot be used now.")
+@click.option("--top", type=click.IntRange(1, 50), help="How many summaries; 5 when absent.")
+@click.option("--budget", type=click.IntRange(0), help="Tokens in all; 1850 when absent.")
+@click.option("--full", is_flag=True, help="Print the texts that the subject would be given.")
+@asked_about_definitions
+def discover(  # noqa: PLR0913 - one for each option
+    ask: Asked,
+    query: str,
+    *,
+    subject: str,
+    kind: str | None,
+    category: str | None,
+    only_available: bool,
+    top: int | None,
+    budget: int | None,
+    full: bool,
+) -> None:
+    """Find the tools and skills that fit QUERY, of those that a subject may use."""
+    config = {"top_k": top, "total_tokens": budget}
+    question: dict[str, Any] = {"query": query, "only_available": only_available}
+    question |= {"kind": kind} if kind else {}
+    question |= {"category": category} if category else {}
+    question["config"] = {name: value for name, value in config.items() if value is not None}
+    answer = _ask(ask, subject, question)
+    if ask.as_json:
+        print_json(answer)
+        return
+    if full:
+        say("\n\n".join(answer[tier] for tier in ("map", "summary", "detail") if answer[tier]))
+    else:
+        _say_table(answer)
+    _say_bill(answer)
+    first = answer["capabilities"][0]["id"] if answer["capabilities"] else ""
+    next_step(f"call discovery:describe id={first}" if first else f"tools {subject}")
+
+
+def _ask(ask: Asked, subject: str, question: dict[str, Any]) -> Any:
+    """Ask the daemon; without one, the same engine over the files that were named."""
+    if not ask.about_files:
+        with daemon_answers(ask.settings()) as daemon:
+            if daemon is not None:
+                return daemon.discover(subject, question)
+    from remit.app.offline_search import discover_offline  # noqa: PLC0415 - numpy and the vectors
+
+    return discover_offline(ask.settings(), ask.events, subject, question)
+
+
+def _say_table(answer: dict[str, Any]) -> None:
+    found = answer["capabilities"]
+    if not found:
+        say("nothing fits; the map of what there is:")
+        say(answer["map"])
+        return
+    say(click.style(f"{'id':{_NAME}} {'kind':{_KIND}} relevance", bold=True))
+    for item in found:
+        note = f"   needed by or used with {item['pulled_in_by']}" if "pulled_in_by" in item else ""
+        shown = " " * 9 if note else f"{item['relevance']:9.2f}"
+        say(f"{item['id']:{_NAME}} {item['kind']:{_KIND}} {shown}{note}")
+    for item in answer["skipped"]:
+        say(f"left out of {item['tier']}: {item['id']} ({item['reason']})")
+
+
+def _say_bill(answer: dict[str, Any]) -> None:
+    tokens = answer["tokens"]
+    dump = tokens["full_dump"]
+    saved = f", {1 - tokens['total'] / dump:.0%} saved" if dump > tokens["total"] else ""
+    say(
+        f"{tokens['total']:,} tokens (map {tokens['map']}, summary {tokens['summary']}, "
+        f"detail {tokens['detail']}) of {dump:,} for all {answer['total_indexed']}{saved}"
+    )

@@ -1,0 +1,246 @@
+"""discovery:* — the right tools and skills for this turn, inside a token budget."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+
+from remit.errors import InvalidDataError, NotFoundError
+from remit.model.descriptor import DescriptorKind
+from remit.model.grant import Grant
+from remit.model.suggest import did_you_mean
+from remit.runtime.context import Context
+from remit.runtime.finding import (
+    DiscoveryConfig,
+    Filters,
+    describe_found,
+    options_of,
+    present,
+    turn_tools,
+)
+from remit.runtime.registry import event_handler
+from remit.runtime.subject import grant_of
+
+if TYPE_CHECKING:
+    from remit.discovery.engine import Engine, Found
+    from remit.discovery.view import View
+
+Query = Annotated[str, msgspec.Meta(max_length=131_072)]
+
+
+@event_handler("discovery:discover", capability="discovery", effect="read")
+async def discover(  # noqa: PLR0913 - the fields of the contract
+    ctx: Context,
+    query: Query,
+    *,
+    kind: DescriptorKind | None = None,
+    category: str | None = None,
+    only_available: bool = False,
+    config: DiscoveryConfig | None = None,
+    agent: str | None = None,
+    profile: str | None = None,
+    render: bool = False,
+) -> dict[str, Any]:
+    """Find what fits a request: a map of everything, summaries of the best, details of the top.
+
+    Args:
+        query: what is to be done, in the words of whoever wants it.
+        kind: only one kind: tool, skill, extension or channel.
+        category: only this category.
+        only_available: leave out what cannot be used now.
+        config: other budgets than the usual ones.
+        agent: somebody else that you may ask about; yourself when absent.
+        profile: a profile instead of an agent.
+        render: add `prompt`, the whole as one text to put before a model, fenced as data.
+    """
+    finder = ctx.services.finder
+    engine = await finder.engine_for(query)
+    grant = grant_of(ctx, agent=agent, profile=profile)
+    view = _view(ctx, engine, grant)
+    filters = Filters(kind, category, only_available)
+    found = engine.discover(view, query, options_of(finder.usual, config, grant, filters))
+    answer = present(found, engine, revision=ctx.catalogue.revision, render=render)
+    if grant is ctx.grant:  # a look at what somebody else would find is nobody's turn
+        _remember(ctx, query, found)
+        finder.charge(ctx.principal.id, answer["tokens"]["total"], found.full_dump)
+    return answer
+
+
+@event_handler("discovery:tools", capability="discovery", effect="read")
+async def tools(
+    ctx: Context,
+    query: Query,
+    *,
+    config: DiscoveryConfig | None = None,
+    agent: str | None = None,
+    profile: str | None = None,
+) -> dict[str, Any]:
+    """List the tools for one turn: those that fit a request, and the one to search for more.
+
+    Args:
+        query: what is to be done.
+        config: other budgets than the usual ones.
+        agent: somebody else that you may ask about; yourself when absent.
+        profile: a profile instead of an agent.
+    """
+    finder = ctx.services.finder
+    engine = await finder.engine_for(query)
+    grant = grant_of(ctx, agent=agent, profile=profile)
+    options = options_of(finder.usual, config, grant, Filters("tool"))
+    found = engine.discover(_view(ctx, engine, grant), query, options)
+    listed, skipped = turn_tools(found, engine, options.budgets.total)
+    sent = engine.counter.count(msgspec.json.encode(listed).decode())
+    if grant is ctx.grant:
+        _remember(ctx, query, found)
+        finder.charge(ctx.principal.id, sent, found.full_dump)
+    return {
+        "tools": listed,
+        "tokens": {"sent": sent, "full_dump": found.full_dump},
+        "skipped": skipped,
+        "revision": ctx.catalogue.revision,
+    }
+
+
+@event_handler("discovery:describe", capability="discovery", effect="read")
+async def describe(ctx: Context, id: str) -> dict[str, Any]:  # noqa: A002 - the contract's name
+    """Read everything about one thing that was found.
+
+    Args:
+        id: its id, as in 'tool:state:get'; its event or name will do when only one has it.
+    """
+    engine = await ctx.services.finder.engine()
+    view = _view(ctx, engine, ctx.grant)
+    rows = view.named(id)
+    if len(rows) == 1:
+        return describe_found(
+            engine, view, rows[0], places=ctx.sees_everything, revision=ctx.catalogue.revision
+        )
+    seen = [view.index.descriptors[row].id for row in view.rows]
+    if rows:
+        ids = sorted(view.index.descriptors[row].id for row in rows)
+        hint = f"it may be {', '.join(ids)}"
+        raise InvalidDataError(f"{id!r} is not one thing", hint=hint, details={"path": "$.id"})
+    raise NotFoundError(f"there is no {id!r} that you may use", hint=did_you_mean(id, seen))
+
+
+@event_handler("discovery:stats", capability="discovery", effect="read")
+async def stats(ctx: Context) -> dict[str, Any]:
+    """Count what you can find, what your turns cost, and what full dumps would have cost."""
+    finder = ctx.services.finder
+    engine = await finder.engine()
+    view = _view(ctx, engine, ctx.grant)
+    answer = {
+        "total_indexed": view.total,
+        "kinds": view.kinds(),
+        "categories": view.categories(),
+        "edges": view.edge_counts(),
+        "ranker": engine.embedder_name,
+        "counter": {"name": engine.counter.name, "error": engine.counter.error},
+        "full_dump": engine.full_dump(view),
+        "bill": msgspec.structs.asdict(finder.bill(ctx.principal.id)),
+        "revision": ctx.catalogue.revision,
+    }
+    if ctx.sees_everything:
+        answer |= {
+            "version": engine.index.version,
+            "learning": ctx.services.experience.enabled,
+            "total_bill": msgspec.structs.asdict(finder.total),
+            "bills": {name: msgspec.structs.asdict(b) for name, b in sorted(finder.bills.items())},
+            "ranker_problem": engine.problem,
+            "build_seconds": round(finder.build_seconds, 4),
+            "problems": [problem.to_json() for problem in finder.problems],
+            "overridden": finder.overridden,
+        }
+    return answer
+
+
+@event_handler("discovery:feedback", capability="discovery_feedback", effect="write", fleeting=True)
+async def feedback(
+    ctx: Context,
+    id: str,  # noqa: A002 - as in describe
+    worked: bool,  # noqa: FBT001 - a field of the request
+    query: Annotated[str, msgspec.Meta(max_length=4_096)] = "",
+) -> dict[str, Any]:
+    """Report whether something that you found did its work, so that it is found better or less.
+
+    Args:
+        id: what was used.
+        worked: whether it did what it was chosen for.
+        query: the request that it was used for; it becomes an example when it worked.
+    """
+    engine = await ctx.services.finder.engine()
+    view = _view(ctx, engine, ctx.grant)
+    rows = view.named(id)
+    if len(rows) != 1:
+        raise NotFoundError(f"there is no {id!r} that you may use")
+    descriptor = view.index.descriptors[rows[0]]
+    ctx.services.experience.reported(ctx.principal.id, descriptor.id, worked=worked, request=query)
+    return {"id": descriptor.id, "learned": ctx.services.experience.enabled}
+
+
+@event_handler("discovery:refresh", capability="discovery_admin", effect="write")
+async def refresh(ctx: Context) -> dict[str, Any]:
+    """Read the folders of skills and manifests again, and take in what use has taught."""
+    finder = ctx.services.finder
+    finder.folders_changed()
+    engine = await finder.engine()
+    view = _view(ctx, engine, ctx.grant)
+    seen = ctx.sees_everything
+    problems = finder.problems if seen else ()
+    return {
+        "total_indexed": view.total,
+        "version": engine.index.version,
+        "problems": [problem.to_json() for problem in problems],
+        "overridden": finder.overridden if seen else [],
+    }
+
+
+@event_handler("discovery:examples", capability="discovery_admin", effect="read", wildcard=False)
+async def examples(
+    ctx: Context,
+    id: str | None = None,  # noqa: A002 - as in describe
+    limit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 100,
+    after: Annotated[int, msgspec.Meta(ge=0)] = 0,
+) -> dict[str, Any]:
+    """Read the requests that were learned from use, with who made them.
+
+    Args:
+        id: only those of one descriptor.
+        limit: how many at the most.
+        after: the `next` of the page before.
+    """
+    found = ctx.services.experience.examples(id)
+    more = after + limit < len(found)
+    items = [
+        {"id": one.subject, "query": one.text, "by": one.by, "weight": round(one.weight, 3)}
+        for one in found[after : after + limit]
+    ]
+    return {"items": items, "total": len(found), "next": after + limit if more else None}
+
+
+@event_handler(
+    "discovery:forget", capability="discovery_admin", effect="destructive", wildcard=False
+)
+async def forget(
+    ctx: Context,
+    id: str | None = None,  # noqa: A002 - as in describe
+    query: str | None = None,
+) -> dict[str, Any]:
+    """Remove what was learned: one request, all about one descriptor, or everything.
+
+    Args:
+        id: the descriptor; everything when absent.
+        query: one request that was learned for it.
+    """
+    removed = ctx.services.experience.forget(id, query)
+    await ctx.services.finder.refresh()
+    return {"removed": removed}
+
+
+def _view(ctx: Context, engine: "Engine", grant: Grant) -> "View":
+    everything = ctx.sees_everything and grant is ctx.grant
+    return engine.view(grant, everything=everything)
+
+
+def _remember(ctx: Context, query: str, found: "Found") -> None:
+    ids = [descriptor.id for descriptor in found.descriptors]
+    ctx.services.experience.asked(ctx.principal.id, ctx.session or "", query, ids)

@@ -1,0 +1,212 @@
+"""Discovery for callers of the daemon: an engine that follows the revision, the folders and use.
+
+The index is made when something is first searched for, so a daemon that nobody asks pays nothing.
+It may lag behind the revision in force; that never shows anything, because every question is asked
+of the caller's present grant.
+"""
+
+import time
+from collections.abc import Callable, Container
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from remit.discovery.binding import bind_skills, binding_problems
+from remit.discovery.experience import Experience
+from remit.model.descriptor import Descriptor
+from remit.model.place import Problem
+from remit.runtime.authority import Authority
+from remit.runtime.event_descriptors import event_descriptors
+from remit.runtime.finding import DiscoveryConfig
+
+if TYPE_CHECKING:
+    from remit.discovery.engine import Engine
+
+_BILLS = 10_000
+"""Callers whose bills are kept; the oldest goes first."""
+_TEND_SECONDS = 5.0
+NOT_LOADED = "it is not loaded: extension:load does that"
+
+
+class Gathered(msgspec.Struct, frozen=True):
+    """What the folders hold besides events."""
+
+    descriptors: tuple[Descriptor, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    overridden: tuple[str, ...] = ()
+    workspace: frozenset[str] = frozenset()
+    """Ids that the workspace says, and nobody whom the operator chose."""
+
+
+class Bill(msgspec.Struct):
+    """What the turns of one caller cost, and what a full dump each time would have cost."""
+
+    turns: int = 0
+    sent: int = 0
+    full_dump: int = 0
+    last_sent: int = 0
+    last_full_dump: int = 0
+
+    def add(self, sent: int, full_dump: int) -> None:
+        """Count one turn."""
+        self.turns += 1
+        self.sent += sent
+        self.full_dump += full_dump
+        self.last_sent, self.last_full_dump = sent, full_dump
+
+
+class Finder:
+    """Keeps an engine up to date and answers from it."""
+
+    def __init__(
+        self,
+        authority: Authority,
+        *,
+        make_engine: Callable[[], "Engine"],
+        gather: Callable[[], Gathered] = Gathered,
+        experience: Experience,
+        usual: DiscoveryConfig,
+    ) -> None:
+        """Wire the parts; nothing is read or built yet.
+
+        Args:
+            authority: knows the revision in force.
+            make_engine: loads the models; called once, in a worker thread.
+            gather: reads the folders of skills and manifests; called in a worker thread.
+            experience: what use has taught so far.
+            usual: the budgets of this installation.
+        """
+        self._authority = authority
+        self._make_engine = make_engine
+        self._gather = gather
+        self._experience = experience
+        self.usual = usual
+        self._engine: Engine | None = None
+        self._made_from = (0, 0)
+        self._taught = 0
+        self._folders, self._gathered_at = 1, 0
+        self._lock: Any = None
+        self.gathered = Gathered()
+        self.unbound: tuple[Problem, ...] = ()
+        """Names in the catalogue or in files that bind a skill to nothing."""
+        self.hidden: tuple[str, ...] = ()
+        """Ids of files that an event has as well: the event counts."""
+        self.build_seconds = 0.0
+        self.bills: dict[str, Bill] = {}
+        self.total = Bill()
+
+    def folders_changed(self) -> None:
+        """Say that the folders must be read again before the next answer."""
+        self._folders += 1
+
+    async def engine(self) -> "Engine":
+        """The engine, with an index of everything that is in force now."""
+        if self._engine is None or self._made_from != self._wanted():
+            await self.refresh()
+        assert self._engine is not None  # noqa: S101 - a refresh makes one
+        return self._engine
+
+    async def engine_for(self, request: str) -> "Engine":
+        """The engine, ready to answer this request without waiting for a slow model."""
+        engine = await self.engine()
+        if engine.is_slow:
+            from anyio import to_thread  # noqa: PLC0415 - see `refresh`
+
+            await to_thread.run_sync(engine.embed, request)
+        return engine
+
+    def _wanted(self) -> tuple[int, int]:
+        return (self._authority.catalogue.revision, self._folders)
+
+    async def refresh(self) -> None:
+        """Make the index again, from whatever changed; callers at the same time wait for one."""
+        import anyio  # noqa: PLC0415 - commands without a daemon import this module as well
+
+        if self._lock is None:
+            self._lock = anyio.Lock()
+        before = self._made_from
+        async with self._lock:
+            if self._made_from == before or self._made_from != self._wanted():
+                await self._refresh()
+
+    async def _refresh(self) -> None:
+        from anyio import to_thread  # noqa: PLC0415 - see above
+
+        wanted, current, lessons = self._wanted(), self._authority.current, self._experience
+        catalogue, table = current.catalogue, current.table
+        engine = self._engine
+        if engine is None:
+            engine = await to_thread.run_sync(self._make_engine)
+        if self._gathered_at != wanted[1]:
+            self.gathered = await to_thread.run_sync(self._gather)
+            self._gathered_at = wanted[1]
+        capabilities = tuple(catalogue.capabilities.values())
+        others = with_loaded(self.gathered.descriptors, table.sources)
+        self.unbound = binding_problems(others, capabilities)
+        events = event_descriptors(table.by_event, catalogue)
+        taken = {event.id for event in events}
+        self.hidden = tuple(one.id for one in others if one.id in taken)
+        descriptors = join(events, bind_skills(others, capabilities))
+        taught = lessons.version
+        started = time.perf_counter()
+        prepared = await to_thread.run_sync(engine.prepare, descriptors, lessons.lessons())
+        self.build_seconds = time.perf_counter() - started
+        engine.put_in_force(prepared)
+        self._engine, self._made_from, self._taught = engine, wanted, taught
+
+    async def tend(self, seconds: float = _TEND_SECONDS) -> None:
+        """Take in what use has taught, from time to time, until cancelled."""
+        import anyio  # noqa: PLC0415 - see above
+
+        while True:
+            started = anyio.current_time()
+            if self._engine is not None and self._taught != self._experience.version:
+                await self.refresh()
+            # A large index takes longer, and is made less often: never more than a tenth of a core.
+            await anyio.sleep(max(seconds, 10 * (anyio.current_time() - started)))
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """Everything that is wrong with the files behind the index."""
+        return (*self.gathered.problems, *self.unbound)
+
+    @property
+    def overridden(self) -> list[str]:
+        """What stands in a file and does not count, and what counts instead."""
+        return [
+            *self.gathered.overridden,
+            *(f"{one}: the event of that name" for one in self.hidden),
+        ]
+
+    def bill(self, principal: str) -> Bill:
+        """What somebody's turns cost so far."""
+        return self.bills.get(principal) or Bill()
+
+    def charge(self, principal: str, sent: int, full_dump: int) -> Bill:
+        """Count a turn of somebody."""
+        bill = self.bills.get(principal)
+        if bill is None:
+            if len(self.bills) >= _BILLS:
+                self.bills.pop(next(iter(self.bills)))
+            bill = self.bills[principal] = Bill()
+        bill.add(sent, full_dump)
+        self.total.add(sent, full_dump)
+        return bill
+
+
+def with_loaded(
+    descriptors: tuple[Descriptor, ...], sources: Container[str]
+) -> tuple[Descriptor, ...]:
+    """The same, where an extension that has a module is available only once that is loaded."""
+    return tuple(
+        msgspec.structs.replace(one, available=False, unavailable_because=NOT_LOADED)
+        if one.source.module and one.available and one.id not in sources
+        else one
+        for one in descriptors
+    )
+
+
+def join(events: list[Descriptor], others: tuple[Descriptor, ...]) -> list[Descriptor]:
+    """Events beat files of the same id: no text may stand in for what is really called."""
+    taken = {descriptor.id for descriptor in events}
+    return events + [descriptor for descriptor in others if descriptor.id not in taken]

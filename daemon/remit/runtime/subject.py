@@ -1,0 +1,31 @@
+"""Whose grant a question is about: the caller's, a descendant's, or a profile's."""
+
+from remit.errors import InvalidDataError, UnknownAgentError
+from remit.model.grant import Grant
+from remit.model.suggest import did_you_mean
+from remit.runtime.context import Context
+from remit.runtime.descent import is_in_reach, unknown_agent
+from remit.runtime.view import visible_profiles
+
+
+def grant_of(ctx: Context, *, agent: str | None = None, profile: str | None = None) -> Grant:
+    """The grant of somebody that the caller may ask about; its own when nobody is named.
+
+    Raises:
+        InvalidDataError: both an agent and a profile were named.
+        UnknownAgentError: there is none of that name, or it is not for the caller.
+    """
+    if agent is not None and profile is not None:
+        raise InvalidDataError("give an agent or a profile, not both", details={"path": "$.agent"})
+    if profile is not None:
+        visible = visible_profiles(ctx)
+        if profile not in visible:
+            message = f"there is no profile {profile!r} that you may ask about"
+            raise UnknownAgentError(message, hint=did_you_mean(profile, visible))
+        return ctx.catalogue.grants[profile]
+    if agent is None or agent == ctx.principal.id:
+        return ctx.grant
+    found = ctx.services.keyring.principal(agent)
+    if found is None or not is_in_reach(ctx, agent):
+        raise unknown_agent(agent)
+    return ctx.services.authority.grant(found, session=ctx.session)

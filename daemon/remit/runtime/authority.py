@@ -1,17 +1,18 @@
 """The revision in force, and the grants that follow from it.
 
-One reference is swapped on reload, so every decision comes from one whole revision. A configuration
-that does not compile changes nothing: the last good one stays in force and is marked stale.
+One reference is swapped on reload, so every decision comes from one whole revision: its definitions
+and the handlers they were compiled against. A configuration that does not compile changes nothing:
+the last good one stays in force and is marked stale.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import msgspec
 
 from remit.config.definitions import parse_definitions
 from remit.config.files import Files
-from remit.model.event import EventSpec
 from remit.model.grant import Grant
+from remit.model.made_capability import MadeCapability
 from remit.model.place import DefinitionError, Problem
 from remit.model.principal import Principal
 from remit.policy.catalogue import Approval, Catalogue
@@ -20,14 +21,18 @@ from remit.policy.plan import Plan, plan
 from remit.policy.resolve import grant_everything
 from remit.policy.universe import Universe, make_universe
 from remit.runtime.fleet import NOTHING, Fleet
+from remit.runtime.table import HandlerTable
 
 
 class Revision(msgspec.Struct, frozen=True, eq=False):
-    """A compiled catalogue, the files it came from, and the operator's grant in it."""
+    """A compiled catalogue, what it was compiled from, and the operator's grant in it."""
 
     catalogue: Catalogue
     files: Files
     everything: Grant
+    table: HandlerTable = HandlerTable()
+    made: tuple[MadeCapability, ...] = ()
+    """The capabilities that were made at run time."""
 
 
 def compile_files(
@@ -36,56 +41,60 @@ def compile_files(
     *,
     revision: int = 1,
     approvals: frozenset[Approval] = frozenset(),
+    table: HandlerTable | None = None,
+    made: tuple[MadeCapability, ...] = (),
 ) -> Revision:
-    """Compile a set of files.
+    """Compile a set of files; the table is that of the universe.
 
     Raises:
         DefinitionError: they do not compile; every problem carries the line it stands on.
     """
     try:
+        definitions = msgspec.structs.replace(parse_definitions(files), made=made)
         catalogue = compile_definitions(
-            parse_definitions(files), universe, revision=revision, approvals=approvals
+            definitions, universe, revision=revision, approvals=approvals
         )
     except DefinitionError as error:
         raise DefinitionError(files.illustrate(error.problems)) from None
     shown = files.illustrate(catalogue.warnings)
     catalogue = msgspec.structs.replace(catalogue, warnings=shown)
-    return Revision(catalogue, files, grant_everything(catalogue))
+    return Revision(catalogue, files, grant_everything(catalogue), table or HandlerTable(), made)
 
 
 class Authority:
     """Answers who holds what, now."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - one for each thing that outlives a run
         self,
-        events: Iterable[EventSpec],
+        table: HandlerTable,
         read: Callable[[], Files],
         *,
         fleet: Fleet | None = None,
         approvals: frozenset[Approval] = frozenset(),
         revision: int = 1,
         last_good: Files | None = None,
+        made: tuple[MadeCapability, ...] = (),
     ) -> None:
         """Compile the first revision.
 
         Args:
-            events: the events that have handlers.
+            table: the handlers there are.
             read: reads the definition files again each time.
             fleet: the living agents.
             approvals: the security reviews that were approved.
             revision: the number to begin with.
             last_good: what was in force before; it is used, marked stale, when the files that are
                 read do not compile.
+            made: the capabilities that were made at run time.
 
         Raises:
             DefinitionError: the definitions do not compile.
         """
         self.fleet = fleet or Fleet()
-        self._universe = make_universe(events)
         self._read = read
         self._approvals = approvals
         self.rejected: tuple[Problem, ...] = ()
-        self.current = self._first(revision, last_good)
+        self.current = self._first(table, revision, last_good, made)
 
     @property
     def catalogue(self) -> Catalogue:
@@ -97,14 +106,21 @@ class Authority:
         """Tell whether newer files were refused."""
         return bool(self.rejected)
 
-    def grant(self, principal: Principal) -> Grant:
-        """What a principal holds in the present revision; one that does not live holds nothing."""
+    def grant(self, principal: Principal, *, session: str | None = None) -> Grant:
+        """What a principal holds in the present revision; one that does not live holds nothing.
+
+        With a session: what it holds in requests that name it.
+        """
         current = self.current
         if principal.kind == "operator":
-            return current.everything
-        if not self.fleet.lives(principal):
+            grant = current.everything
+        elif not self.fleet.lives(principal):
             return NOTHING  # also when somebody else has the name by now
-        return self.fleet.grant(principal.id, current.catalogue)
+        else:
+            grant = self.fleet.grant(principal.id, current.catalogue)
+        if session is None:
+            return grant
+        return self.fleet.in_session(principal.id, session, grant, current.catalogue)
 
     def prepare(self) -> Revision:
         """Read and compile the files as the next revision; the present one when nothing changed.
@@ -117,24 +133,66 @@ class Authority:
         before, approvals = self.current, self._approvals
         after = compile_files(
             self._read(),
-            self._universe,
+            before.catalogue.universe,
             revision=before.catalogue.revision + 1,
             approvals=approvals,
+            table=before.table,
+            made=before.made,
         )
         same = after.files.same_as(before.files) and approvals == before.catalogue.approvals
         return before if same else after
 
+    def prepare_events(self, table: HandlerTable) -> Revision:
+        """Compile the files in force against other events, as the next revision.
+
+        Nothing is put in force, so this may run in a thread.
+
+        Raises:
+            DefinitionError: they do not compile, as when a denial would deny nothing any more.
+        """
+        before = self.current
+        return compile_files(
+            before.files,
+            make_universe(table.specs),
+            revision=before.catalogue.revision + 1,
+            approvals=self._approvals,
+            table=table,
+            made=before.made,
+        )
+
+    def prepare_made(self, made: tuple[MadeCapability, ...]) -> Revision:
+        """Compile the files in force beside other capabilities made at run time.
+
+        Nothing is put in force, so this may run in a thread.
+
+        Raises:
+            DefinitionError: they do not compile, as when a profile names one that is gone.
+        """
+        before = self.current
+        return compile_files(
+            before.files,
+            before.catalogue.universe,
+            revision=before.catalogue.revision + 1,
+            approvals=self._approvals,
+            table=before.table,
+            made=made,
+        )
+
     def put_in_force(self, revision: Revision) -> None:
-        """Swap the one reference; what was refused before is forgotten."""
-        current = self.current.catalogue
+        """Swap the one reference; files that were read well make earlier problems forgotten.
+
+        Other events must have been prepared from the revision that is in force.
+        """
+        number = self.current.catalogue.revision
         if revision is not self.current and (
-            revision.catalogue.approvals != self._approvals
-            or revision.catalogue.revision <= current.revision
+            revision.catalogue.approvals != self._approvals or revision.catalogue.revision <= number
         ):
-            # A review was decided while these files were read: that decision stays in force.
-            revision = self._compile(revision.files, current.revision + 1)
+            # A review was decided while these files were read, or events came or went: that stays.
+            revision = self._compile(revision.files)
+        current = self.current
+        if revision.table is current.table and revision.made is current.made:
+            self.rejected = ()  # anything else says nothing of the files on disk
         self.current = revision
-        self.rejected = ()
 
     def reload(self) -> Plan:
         """Read the files again and put them in force, all or nothing.
@@ -158,21 +216,43 @@ class Authority:
         """
         before = self.current
         self._approvals = approvals
-        self.current = self._compile(before.files, before.catalogue.revision + 1)
+        self.current = self._compile(before.files)
         return plan(before.catalogue.grants, self.current.catalogue.grants)
 
-    def _first(self, number: int, last_good: Files | None) -> Revision:
+    def _first(
+        self,
+        table: HandlerTable,
+        number: int,
+        last_good: Files | None,
+        made: tuple[MadeCapability, ...],
+    ) -> Revision:
+        universe = make_universe(table.specs)
+
+        def compiled(files: Files) -> Revision:
+            return compile_files(
+                files, universe, revision=number, approvals=self._approvals, table=table, made=made
+            )
+
         try:
-            return self._compile(self._read(), number)
+            return compiled(self._read())
         except DefinitionError as error:
             if last_good is None:
                 raise
             try:
-                found = self._compile(last_good, number)
+                found = compiled(last_good)
             except DefinitionError:
                 raise error from None
             self.rejected = error.problems
             return found
 
-    def _compile(self, files: Files, number: int) -> Revision:
-        return compile_files(files, self._universe, revision=number, approvals=self._approvals)
+    def _compile(self, files: Files) -> Revision:
+        """The next revision, with the events that are in force."""
+        catalogue = self.current.catalogue
+        return compile_files(
+            files,
+            catalogue.universe,
+            revision=catalogue.revision + 1,
+            approvals=self._approvals,
+            table=self.current.table,
+            made=self.current.made,
+        )

@@ -1,4 +1,4 @@
-"""Bringing handlers in: modules by name, and plug-ins by entry point."""
+"""Bringing handlers in: modules by name, plug-ins by entry point, and both while others run."""
 
 import importlib
 import os
@@ -7,8 +7,9 @@ from collections.abc import Iterable
 
 import msgspec
 
-from remit.errors import HandlerError
+from remit.errors import ConflictError, HandlerError
 from remit.model.place import Place
+from remit.runtime.brought import Brought
 from remit.runtime.registry import REGISTRY, Registry
 
 ENTRY_POINT_GROUP = "remit.handlers"
@@ -24,6 +25,41 @@ class ModuleFailure(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         return f"{self.place}: the handlers of {self.module} were not loaded: {self.message}"
+
+
+class ModuleLoadError(HandlerError):
+    """A module that could not be brought in at run time."""
+
+    def __init__(self, failure: ModuleFailure) -> None:
+        super().__init__(str(failure), hint="repair the module, and load it again")
+        self.failure = failure
+
+
+def bring_in(module: str, registry: Registry = REGISTRY) -> Brought:
+    """Import a module without serving anything of it; blocks for as long as the module likes.
+
+    Raises:
+        ConflictError: it is imported already, for somebody else.
+        ModuleLoadError: it fails, or has no handlers; nothing of it stays behind.
+    """
+    if module in sys.modules:
+        message = "its module is in use already"
+        raise ConflictError(message, hint="unload what it was loaded for, or restart the daemon")
+    known = set(sys.modules)
+    importlib.invalidate_caches()  # it may have been written a moment ago
+    with registry.apart() as collected:
+        try:
+            importlib.import_module(module)
+            handlers = collected.handlers()
+            for handler in handlers.values():
+                _ = handler.shape  # a signature that cannot be served counts too
+            if not handlers:
+                raise HandlerError("it has no handlers")  # noqa: TRY301 - a failure like the others
+        except (Exception, SystemExit) as error:
+            _forget(module, known)
+            failure = ModuleFailure(module, _place_of(error, module), _message_of(error))
+            raise ModuleLoadError(failure) from error
+    return Brought(module, handlers, frozenset(_of_package(module, set(sys.modules) - known)))
 
 
 def load_handlers(
@@ -59,10 +95,13 @@ def _load(module: str, registry: Registry, *, trusted: bool) -> ModuleFailure | 
 
 def _forget(module: str, known: set[str]) -> None:
     """Drop what was imported of the module, so that a later try registers all of it again."""
+    for name in _of_package(module, set(sys.modules) - known):
+        sys.modules.pop(name, None)
+
+
+def _of_package(module: str, names: Iterable[str]) -> list[str]:
     package = module.partition(".")[0]
-    for name in set(sys.modules) - known:
-        if name == package or name.startswith(package + "."):
-            del sys.modules[name]
+    return [name for name in names if name == package or name.startswith(package + ".")]
 
 
 def _message_of(error: BaseException) -> str:

@@ -1,11 +1,13 @@
 """Decorated functions and the events they answer.
 
 Importing a module registers its handlers. A module that fails to import takes all of its handlers
-with it, so half a module is never served.
+with it, so half a module is never served. What is imported while the daemon runs is collected apart
+(`Registry.apart`), and served only once a revision with it is in force.
 """
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, TypeVar
 
 from remit.errors import HandlerError
@@ -15,6 +17,9 @@ from remit.model.place import Place
 from remit.runtime.handler import Handler
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+_APART: ContextVar["tuple[Registry, Registry] | None"] = ContextVar("apart", default=None)
+"""A registry, and the one that takes in what is registered with it in this thread."""
 
 
 class Registry:
@@ -38,6 +43,7 @@ class Registry:
         approval: bool = False,
         pushed: bool = False,
         fleeting: bool = False,
+        only_takes: bool = False,
         inline: bool = False,
         timeout: float | None = None,
         since: str = "",
@@ -63,6 +69,8 @@ class Registry:
             approval: True when each call waits for an operator's yes to exactly its arguments.
             pushed: True when the event is only ever pushed: the function documents its data and
                 is never called.
+            only_takes: True when it only ever takes rights away: it then happens even when the
+                store cannot be written, and is answered with that error.
             fleeting: True when a call leaves nothing behind, so that allowed ones are audited no
                 more than reads are.
             inline: a sync function that only computes for microseconds is run in the reader
@@ -89,6 +97,7 @@ class Registry:
                 approval=approval,
                 pushed=pushed,
                 fleeting=fleeting,
+                only_takes=only_takes,
                 timeout=timeout,
                 since=since,
                 aliases=tuple(_event_name(alias, function) for alias in aliases),
@@ -96,12 +105,31 @@ class Registry:
                 deprecated=deprecated,
                 place=place_of(function),
             )
-            self._add(Handler(spec, function, inline=inline))
+            self.add(Handler(spec, function, inline=inline))
             return function
 
         return register
 
-    def _add(self, handler: Handler) -> None:
+    @contextmanager
+    def apart(self) -> Iterator["Registry"]:
+        """Collect what this thread registers inside in a registry of its own."""
+        collected = Registry()
+        token = _APART.set((self, collected))
+        try:
+            yield collected
+        finally:
+            _APART.reset(token)
+
+    def add(self, handler: Handler) -> None:
+        """Take in a handler.
+
+        Raises:
+            HandlerError: one of its names is taken.
+        """
+        apart = _APART.get()
+        if apart is not None and apart[0] is self:
+            apart[1].add(handler)
+            return
         names = (handler.spec.name, *handler.spec.aliases)
         for name in names:
             first = self._names.get(name)

@@ -1,0 +1,81 @@
+"""Characters that nobody sees: which of them stand in a line, and which a script needs."""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from typing import Literal
+
+LINE_BREAKS = re.compile("\r\n|[\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029]")
+"""Every way to begin a line becomes one, so that no role can hide behind another."""
+
+Unseen = Literal["invisible", "control", "direction"]
+
+_DIRECTION = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
+_CONTROL = "\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f"
+_INVISIBLE = (
+    "\xad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200d\u2060-\u2065\u206a-\u206f"
+    "\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff\ud800-\udfff"
+    "\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    "\U000e0000-\U000e0fff"
+)
+_TERMINAL = r"\x1b\[[0-?]{0,32}[ -/]{0,8}[@-~]"
+"""A whole escape sequence: its letters would stay behind without it."""
+_UNSEEN = re.compile(f"{_TERMINAL}|[{_DIRECTION}]+|[{_CONTROL}]+|[{_INVISIBLE}]")
+_IS_DIRECTION = re.compile(f"[{_DIRECTION}]")
+_IS_CONTROL = re.compile(f"[{_CONTROL}]")
+
+ZWNJ, ZWJ, TEXT_STYLE, EMOJI_STYLE = "\u200c", "\u200d", "\ufe0e", "\ufe0f"
+_KEYCAP = "\u20e3"
+_SHOWN_AS = {"\u2800": " ", **{chr(half): "\ufffd" for half in range(0xD800, 0xE000)}}
+_JOINING = re.compile(
+    "[\u0620-\u065f\u066e-\u06d3\u06d5-\u06dc\u06e1-\u06ff\u0750-\u077f\u08a0-\u08e1]"
+)
+"""Arabic script: Persian and Urdu put a non-joiner between letters of one word."""
+_VIRAMA = re.compile("[\u094d\u09cd\u0a4d\u0acd\u0b4d\u0bcd\u0c4d\u0ccd\u0d4d\u0dca]")
+_INDIC = re.compile("[\u0900-\u0dff]")
+_SKIN = re.compile("[\U0001f3fb-\U0001f3ff]")
+
+
+def unseen_spans(line: str) -> Iterator[tuple[int, int, Unseen, str]]:
+    """What has to go from a line: start, end, kind, and what is put in its place."""
+    for match in _UNSEEN.finditer(line):
+        found = match.group()
+        if _IS_CONTROL.match(found):
+            yield match.start(), match.end(), "control", ""
+        elif _IS_DIRECTION.match(found):
+            yield match.start(), match.end(), "direction", ""
+        elif not _needed(line, match.start(), found):
+            yield match.start(), match.end(), "invisible", _SHOWN_AS.get(found, "")
+
+
+def _needed(line: str, at: int, char: str) -> bool:
+    """Tell whether the writing is wrong without this character, and nothing can hide in it."""
+    before, after = line[at - 1 : at] if at else "", line[at + 1 : at + 2]
+    if char == ZWNJ:
+        return _between_letters(before, after)
+    if char == ZWJ:
+        return _between_letters(before, after) or (
+            _pictured(line, at - 1) and bool(after) and _is_picture(after)
+        )
+    if char in (TEXT_STYLE, EMOJI_STYLE):
+        return bool(before) and (
+            _is_picture(before) or (before in "#*0123456789" and after == _KEYCAP)
+        )
+    return False
+
+
+def _between_letters(before: str, after: str) -> bool:
+    if _JOINING.match(before) and _JOINING.match(after):
+        return True
+    return bool(_VIRAMA.match(before) and _INDIC.match(after))
+
+
+def _pictured(line: str, at: int) -> bool:
+    """Tell whether a picture stands before `at`, with its style or colour of skin."""
+    if at > 0 and (line[at] == EMOJI_STYLE or _SKIN.match(line[at])):
+        at -= 1
+    return at >= 0 and _is_picture(line[at])
+
+
+def _is_picture(char: str) -> bool:
+    return unicodedata.category(char) in ("So", "Sm") or char in "‼⁉〰〽"

@@ -1,0 +1,48 @@
+"""Awareness beside the daemon: its folders, and what it keeps."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import anyio
+
+from remit.app.card_settings import (
+    awareness_config,
+    configured_scorers,
+    searched_for_cards,
+    token_count,
+)
+from remit.app.parts import Cards
+from remit.app.watch_capabilities import watch_capabilities
+from remit.awareness.cards import CardLibrary
+from remit.config.settings import Settings
+from remit.runtime.services import Services
+
+
+def configured_cards(settings: Settings) -> Cards:
+    """Awareness as the settings want it; nothing is loaded before somebody asks."""
+    count = token_count(settings)
+    return Cards(
+        lambda: CardLibrary(searched_for_cards(settings), count=count),
+        lambda: configured_scorers(settings),
+        count,
+        awareness_config(settings),
+    )
+
+
+@asynccontextmanager
+async def awaring(settings: Settings, services: Services) -> AsyncGenerator[None]:
+    """Take over what was decided and counted, follow the folders, and keep what is counted."""
+    awareness = services.awareness
+    await services.card_reviews.load()
+    await awareness.memory.load()
+
+    async def changed() -> None:
+        awareness.shelf.changed()
+
+    async with anyio.create_task_group() as tasks:
+        if settings.watch:
+            folders = [root.path for root in searched_for_cards(settings)]
+            tasks.start_soon(watch_capabilities, folders, changed)
+        tasks.start_soon(awareness.memory.keep)
+        yield
+        tasks.cancel_scope.cancel()

@@ -1,0 +1,59 @@
+"""The cards in force, read again before the next answer when a folder or a decision changed."""
+
+from collections.abc import Callable
+
+import anyio
+import anyio.to_thread
+import structlog
+
+from remit.awareness.cards import CardLibrary, CardSet
+from remit.awareness.ready_card import ReadyCard
+from remit.runtime.card_reviews import CardReviews
+from remit.store.records import ReviewStatus
+
+log = structlog.get_logger()
+
+
+class CardShelf:
+    """Follows the folders and the decisions. Nothing is read before somebody asks."""
+
+    def __init__(self, make_library: Callable[[], CardLibrary], reviews: CardReviews) -> None:
+        self._make_library = make_library
+        self._library: CardLibrary | None = None
+        self._reviews = reviews
+        self._wanted, self._read_at = 1, 0
+        self._found = CardSet()
+        self._lock = anyio.Lock()
+
+    def changed(self) -> None:
+        """Say that everything must be looked at again before the next answer."""
+        self._wanted += 1
+
+    async def cards(self) -> CardSet:
+        """What is in force now; when it cannot be read, what was read last."""
+        if self._read_at != self._wanted:
+            async with self._lock:
+                if self._read_at != self._wanted:
+                    await self._read()
+        return self._found
+
+    async def _read(self) -> None:
+        wanted = self._wanted
+        try:
+            if self._library is None:
+                self._library = await anyio.to_thread.run_sync(self._make_library)
+            self._found = await anyio.to_thread.run_sync(self._library.load, self._reviews.approved)
+        except Exception:  # cards are a help: without them the daemon goes on
+            log.exception("cards_not_read")
+        self._read_at = wanted
+
+    async def suspicious(self) -> dict[str, tuple[ReadyCard, ReviewStatus]]:
+        """Each card that waits for a decision, or about whose content one was made."""
+        found: dict[str, tuple[ReadyCard, ReviewStatus]] = {}
+        for ready in (await self.cards()).cards:
+            decision = self._reviews.decision(ready.card.id, ready.content_hash)
+            if decision is not None:
+                found[ready.card.id] = (ready, decision.status)
+            elif ready.is_quarantined:
+                found[ready.card.id] = (ready, "pending")
+        return found

@@ -1,5 +1,7 @@
 """Who holds which key. The store remembers; this keeps living keys at hand for every message."""
 
+import math
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
@@ -9,8 +11,12 @@ import structlog
 
 from remit.errors import ConflictError, NotFoundError, UnknownAgentError
 from remit.model.agent import Agent, AgentSpec
-from remit.model.principal import OPERATOR_ID, Principal
+from remit.model.bearer import Bearer, Token
+from remit.model.principal import OPERATOR_ID, RESERVED, Principal
+from remit.runtime.clock import ForwardClock
 from remit.runtime.fleet import Fleet
+from remit.runtime.session_keeper import load_sessions
+from remit.runtime.tokens import TokenRing
 from remit.store.protocol import Store
 from remit.store.records import AgentRecord, ClientKey
 
@@ -20,20 +26,30 @@ log = structlog.get_logger()
 class KeyRing:
     """The living keys: the operator's, those of clients, and those of spawned agents."""
 
-    def __init__(self, operator_key: str, fleet: Fleet) -> None:
+    def __init__(
+        self,
+        operator_key: str,
+        fleet: Fleet,
+        *,
+        clock: Callable[[], float] | None = None,
+    ) -> None:
+        self._operator_key = operator_key
+        self.tokens = TokenRing(clock or ForwardClock(time.time, time.monotonic))
         self._names = {operator_key: OPERATOR_ID}
         self._clients: dict[str, ClientKey] = {}
         self._fleet = fleet
         self._arriving: dict[str, str | None] = {}
         self._arriving_keys: set[str] = set()
         self._unwritten: set[str] = set()
+        self.unrevoked: set[str] = set()
+        """Clients that are shut out, though the store still has their keys: revoke them again."""
         self.updating = anyio.Lock()
         """Held while an agent is changed: two changes are made one after the other."""
         self.on_revoke: Callable[[str], None] = lambda _name: None
         """Called with the name of a principal that lost its key; a face cuts its connections."""
 
     async def load(self, store: Store) -> None:
-        """Take over the living keys and agents of the store; an orphan is not taken over."""
+        """Take over the living keys, agents and sessions of the store, but no orphans."""
         for key in await store.key_list():
             self._take(key)
         orphans = []
@@ -46,6 +62,7 @@ class KeyRing:
         if orphans:
             log.warning("orphans_dropped", agents=orphans)
             await store.agent_remove(orphans)
+        await load_sessions(store, self._fleet)
 
     def _has_its_parent(self, agent: Agent) -> bool:
         """Tell whether the very principal that spawned an agent lives."""
@@ -64,6 +81,8 @@ class KeyRing:
         self._fleet.add(agent)
         if agent.public_key:
             self._names[agent.public_key] = agent.id
+        if agent.token_hash:
+            self.tokens.take(Token(agent.token_hash, agent.id, agent.public_key))
 
     def dismiss(self, agents: Iterable[str]) -> None:
         """Shut agents out at once, before anything is written."""
@@ -72,11 +91,38 @@ class KeyRing:
         for agent in gone:
             self._names.pop(agent.public_key, None)
             self._clients.pop(agent.id, None)
+            self.tokens.drop_owner(agent.id)
             self.on_revoke(agent.id)
 
     def name_of_key(self, public_key: str) -> str | None:
         """The holder of a public key, or None when no living key is registered."""
         return self._names.get(public_key)
+
+    def bearer(self, token: str, audience: str) -> Bearer | None:
+        """Who shows a bearer token; None when it does not count here and now."""
+        found = self.tokens.find(token, audience)
+        principal = None if found is None else self._fleet.principal(found.owner)
+        return Bearer(principal, found) if principal is not None and found is not None else None
+
+    def still(self, bearer: Bearer) -> bool:
+        """Tell whether what somebody has shown before still counts."""
+        return self.tokens.counts(bearer.token) and self._fleet.lives(bearer.principal)
+
+    def seconds_left(self, bearer: Bearer) -> float:
+        """How long that will count at the most."""
+        expires_at = bearer.token.expires_at
+        return math.inf if expires_at is None else max(0.0, expires_at - self.tokens.clock())
+
+    def lives(self, principal: Principal) -> bool:
+        """Tell whether this is still the one of its name, and not a later one."""
+        return self._fleet.lives(principal)
+
+    def key_of(self, name: str) -> str | None:
+        """The public key of a living principal, or None."""
+        if name == OPERATOR_ID:
+            return self._operator_key
+        agent = self._fleet.get(name)
+        return None if agent is None else agent.public_key
 
     def principal(self, name: str) -> Principal | None:
         """The living principal of that name, or None."""
@@ -88,8 +134,8 @@ class KeyRing:
 
     def is_free(self, name: str) -> bool:
         """Tell whether a new principal may have this name."""
-        taken = (self._fleet, self._arriving, self._unwritten)
-        return name != OPERATOR_ID and not any(name in known for known in taken)
+        taken = (self._fleet, self._arriving, self._unwritten, self.unrevoked)
+        return name not in RESERVED and not any(name in known for known in taken)
 
     def arriving(self, parent: str) -> int:
         """How many children of somebody are being spawned just now."""
@@ -173,13 +219,15 @@ class KeyRing:
         Raises:
             NotFoundError: no living key has that name.
         """
-        if name not in self._clients:
+        if name not in self._clients and name not in self.unrevoked:
             raise NotFoundError(f"no living key has the name {name!r}")
-        ended = self._fleet.subtree(name)
+        ended = self._fleet.subtree(name) if name in self._clients else []
         self._unwritten.update(one for one in ended if one != name)
+        self.unrevoked.add(name)
         with anyio.CancelScope(shield=True):
             self.dismiss(ended)
             key = await store.key_revoke(name)
+            self.unrevoked.discard(name)
             await self._forget(store)
         return key
 

@@ -1,0 +1,1 @@
+"""Capabilities that are of use on the first day, one file each."""

@@ -1,0 +1,128 @@
+"""The OpenAPI 3.1 document and the page that shows it, made from the table of routes."""
+
+from collections.abc import Iterable
+from html import escape
+from http import HTTPStatus
+from typing import Any
+
+import msgspec
+
+from remit import __version__
+from remit.faces.http.operations import Operation
+from remit.faces.http.problems import MEDIA_TYPE, ProblemBody
+
+_REF = "#/components/schemas/{name}"
+
+
+def document(operations: Iterable[Operation]) -> dict[str, Any]:
+    """The whole document."""
+    every = list(operations)
+    types = [kind for one in every for kind in (one.body, one.answer) if _is_struct(kind)]
+    _, schemas = msgspec.json.schema_components([*types, ProblemBody], ref_template=_REF)
+    paths: dict[str, dict[str, Any]] = {}
+    for one in every:
+        paths.setdefault(one.path, {})[one.method.lower()] = _operation(one)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "remit",
+            "version": __version__,
+            "description": "Every route is the translation of an event; see the reference.",
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "paths": paths,
+        "components": {
+            "schemas": schemas,
+            "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
+        },
+    }
+
+
+def _is_struct(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
+
+
+def _operation(one: Operation) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "operationId": one.name,
+        "summary": one.summary,
+        "security": [{"bearer": []}] if one.event else [],
+        "responses": _responses(one),
+    }
+    if one.name == "metrics":
+        found["security"].append({})
+    parameters = [
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
+        for name in one.parameters
+    ]
+    parameters += [
+        {"name": asked.name, "in": "query", "schema": asked.schema, "description": asked.text}
+        for asked in one.query
+    ]
+    if parameters:
+        found["parameters"] = parameters
+    if one.body is not None:
+        found["requestBody"] = {"content": {"application/json": {"schema": _schema(one.body)}}}
+    return found
+
+
+def _responses(one: Operation) -> dict[str, Any]:
+    is_text = isinstance(one.answer, str)
+    media_type = one.answer if is_text else "application/json"
+    schema = {"type": "string"} if is_text else _schema(one.answer)
+    good: dict[str, Any] = {"description": "Good.", "content": {media_type: {"schema": schema}}}
+    if one.event:
+        good["headers"] = {"Remit-Decision": _text_header("the id of the decision that allowed it")}
+    if one.is_tagged:
+        good["headers"]["ETag"] = _text_header("the same for as long as the body is")
+    found = {str(int(one.status)): good}
+    if one.is_tagged:
+        found["304"] = {"description": "As the tag in If-None-Match says."}
+    problem = {MEDIA_TYPE: {"schema": _schema(ProblemBody)}}
+    for status in one.problems:
+        found[str(status)] = {"description": f"{HTTPStatus(status).phrase}.", "content": problem}
+    if one.name == "readyz":
+        found["503"] = good | {"description": "Not ready."}
+    return dict(sorted(found.items()))
+
+
+def _text_header(text: str) -> dict[str, Any]:
+    return {"description": text, "schema": {"type": "string"}}
+
+
+def _schema(kind: Any) -> dict[str, Any]:
+    if kind is Any:
+        return {}
+    if _is_struct(kind):
+        return {"$ref": _REF.format(name=kind.__name__)}
+    return dict(msgspec.json.schema(kind))
+
+
+def page(operations: Iterable[Operation]) -> bytes:
+    """The same for people: one page without a script, and without anything from elsewhere."""
+    rows = "".join(
+        f"<tr><td><code>{escape(one.method)}</code></td><td><code>{escape(one.path)}</code></td>"
+        f"<td>{escape(one.summary)}</td><td><code>{escape(one.event or '-')}</code></td></tr>\n"
+        for one in operations
+    )
+    return _PAGE.replace("{rows}", rows).replace("{version}", escape(__version__)).encode()
+
+
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>remit: HTTP API</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<style>
+body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 60rem; padding: 0 1rem }
+table { border-collapse: collapse; width: 100% }
+th, td { border-bottom: 1px solid #ccc; padding: .4rem; text-align: left; vertical-align: top }
+@media (prefers-color-scheme: dark) { body { background: #111; color: #eee } a { color: #8bf } }
+</style></head><body>
+<h1>remit {version}: HTTP API</h1>
+<p>Every route is the translation of an event. Send <code>Authorization: Bearer TOKEN</code>;
+<code>remit key token</code> makes one. The whole description:
+<a href="/openapi.json">/openapi.json</a>.</p>
+<table><thead><tr><th>method</th><th>path</th><th>what it does</th><th>event</th></tr></thead>
+<tbody>
+{rows}</tbody></table>
+</body></html>
+"""

@@ -1,0 +1,136 @@
+"""From an HTTP request to the dispatcher and back: who asks, the call, its end."""
+
+from functools import partial
+from typing import Any
+
+import anyio
+import msgspec
+
+from remit.faces.http.body import AnyRequest
+from remit.faces.http.limits import AUDIENCE, Limits, Stats
+from remit.faces.http.problems import ProblemError, problem
+from remit.model.bearer import Bearer
+from remit.runtime.call import Call, Door, Guard, Job
+from remit_client.wire import Answer, Failure, Request
+
+_SESSION_LIMIT = 200
+_IN_QUERY = frozenset({"token", "access_token", "authorization", "bearer", "api_key", "key"})
+
+
+class Doorway:
+    """What every route needs of the daemon."""
+
+    def __init__(self, door: Door, guard: Guard, *, limits: Limits, stats: Stats) -> None:
+        self._door = door
+        self._guard = guard
+        self.limits = limits
+        self.stats = stats
+        self._running: dict[str, set[anyio.CancelScope]] = {}
+
+    def identify(self, request: AnyRequest) -> Bearer:
+        """Who asks.
+
+        Raises:
+            ProblemError: nobody, as far as can be told.
+        """
+        if not _IN_QUERY.isdisjoint(name.lower() for name in request.query_params):
+            hint = "an address is logged and shared: send the header Authorization: Bearer TOKEN"
+            raise problem("unauthenticated", "a token in the address is not read", hint)
+        shown = request.headers.getall("authorization", [])
+        scheme, _, token = shown[0].partition(" ") if len(shown) == 1 else ("", "", "")
+        found = None
+        if scheme.lower() == "bearer" and token.strip():
+            found = self._guard.bearer(token.strip(), AUDIENCE)
+        if found is None:
+            hint = "send the header Authorization: Bearer TOKEN; `remit key token` makes one"
+            raise problem("unauthenticated", "no token that counts here was shown", hint)
+        return found
+
+    def still(self, bearer: Bearer) -> bool:
+        """Tell whether what somebody has shown before still counts."""
+        return self._guard.still(bearer)
+
+    async def call(
+        self,
+        request: AnyRequest,
+        bearer: Bearer,
+        event: str,
+        data: Any,
+        *,
+        raw: bool = False,
+        connection: Any = None,
+    ) -> Answer:
+        """The answer of an event, good or bad; `raw` data are JSON as it came in.
+
+        Raises:
+            ProblemError: too many requests of this caller run already.
+        """
+        content = msgspec.Raw(data) if raw else data
+        asked = Request(0, event, content, _session(request))
+        name = bearer.principal.id
+        call = Call(bearer.principal, asked, "json" if raw else "object", connection=connection)
+        if len(self._running.get(name, ())) >= self.limits.in_flight:
+            message = f"{self.limits.in_flight} requests of this client are in flight"
+            raise problem("limit_exceeded", message, "wait for some answers", retry_after=1.0)
+        outcome = self._door.submit(call)
+        if isinstance(outcome, Answer):
+            return outcome
+        return await self._run(request, bearer, outcome)
+
+    async def ask(self, request: AnyRequest, bearer: Bearer, event: str, data: Any) -> Any:
+        """The data of a good answer.
+
+        Raises:
+            ProblemError: what the event answered instead.
+        """
+        return good(await self.call(request, bearer, event, data)).data
+
+    async def _run(self, request: AnyRequest, bearer: Bearer, job: Job) -> Answer:
+        """Run a job; it ends with the connection, and when its caller may not be here any more."""
+        name, scope = bearer.principal.id, anyio.CancelScope()
+        self._running.setdefault(name, set()).add(scope)
+        answer = Answer(0, ok=False, error=Failure("cancelled", "the request was cancelled"))
+        try:
+            with scope:
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(partial(_watch, request, scope))
+                    answer = await job.run()
+                    tasks.cancel_scope.cancel()
+        finally:
+            left = self._running[name]
+            left.discard(scope)
+            if not left:
+                del self._running[name]
+        return answer
+
+    def evict(self, name: str) -> None:
+        """End what runs for a principal."""
+        for scope in self._running.get(name, ()):
+            scope.cancel()
+
+
+async def _watch(request: AnyRequest, scope: anyio.CancelScope) -> None:
+    """End the call when its client is gone: nobody is left to hear of it."""
+    while True:
+        message = await request.receive()
+        if message["type"] == "http.disconnect":
+            scope.cancel()
+            return
+
+
+def good(answer: Answer) -> Answer:
+    """An answer that is good.
+
+    Raises:
+        ProblemError: it is not.
+    """
+    if answer.error is not None:
+        raise ProblemError(answer.error, decision=answer.decision)
+    return answer
+
+
+def _session(request: AnyRequest) -> str | None:
+    name = request.headers.get("remit-session")
+    if name is not None and len(name) > _SESSION_LIMIT:
+        raise problem("invalid_data", "that is no name of a session", path="$.session")
+    return name

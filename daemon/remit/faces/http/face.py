@@ -1,0 +1,120 @@
+"""The HTTP face put together: it starts, pushes, evicts and drains."""
+
+from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import asynccontextmanager
+from ipaddress import ip_address
+from typing import Any
+
+import anyio
+import structlog
+
+from remit.faces.http.application import make_application
+from remit.faces.http.doorway import Doorway
+from remit.faces.http.gate import Gate
+from remit.faces.http.limits import Limits, Stats
+from remit.faces.http.probes import Probes
+from remit.faces.http.server import Server, bind, url_of
+from remit.faces.http.streams import Stream, Streams
+from remit.model.bearer import Token
+from remit.model.notice import Notice
+from remit.runtime.call import Door, Guard
+
+log = structlog.get_logger()
+
+
+class HttpFace:
+    """The daemon's HTTP side while it serves; `serve` makes one."""
+
+    def __init__(self, endpoint: str, doorway: Doorway, streams: Streams, stats: Stats) -> None:
+        self.endpoint = endpoint
+        self.stats = stats
+        self._doorway = doorway
+        self._streams = streams
+
+    def deliver(self, connection: Any, notice: Notice) -> bool:
+        """Send a notice on one stream; False when it is gone or full: nobody gets it."""
+        return self._streams.push(connection, notice)
+
+    def tell(self, name: str, notice: Notice) -> int:
+        """Send a notice on every stream of a principal; tell how many got it."""
+        return sum(self._streams.push(one, notice) for one in self._streams.named(name))
+
+    def evict(self, name: str) -> int:
+        """Cut the streams of a revoked principal, and end its calls; tell how many were cut."""
+        self._doorway.evict(name)
+        return self._streams.end(name)
+
+    def token_dropped(self, token: Token) -> None:
+        """Cut what hangs on a token that counts no longer."""
+        self._streams.end_token(token.hash)
+
+    def on_stream(
+        self, *, arrived: Callable[[Stream], None], gone: Callable[[Stream], None]
+    ) -> None:
+        """Say who is told of streams that open and close."""
+        self._streams.on_arrival, self._streams.on_gone = arrived, gone
+
+
+@asynccontextmanager
+async def serve(
+    door: Door,
+    guard: Guard,
+    probes: Probes,
+    *,
+    address: str,
+    origins: Iterable[str] = (),
+    limits: Limits | None = None,
+) -> AsyncGenerator[HttpFace]:
+    """Serve `door` at `address` until the block ends; then drain.
+
+    Args:
+        door: decides and answers.
+        guard: says who holds which token, at every request.
+        probes: what is told without a token.
+        address: `host:port`; port 0 picks one.
+        origins: web pages that may read answers; none unless they are named.
+        limits: what one client may cost.
+
+    Raises:
+        SettingsError: the address cannot be served.
+    """
+    limits, stats = limits or Limits(), Stats()
+    socket = bind(address)
+    try:
+        host = socket.getsockname()[0]
+        if not ip_address(host.partition("%")[0]).is_loopback:
+            log.warning("http_not_encrypted", address=address, hint="put a TLS proxy before it")
+        doorway = Doorway(door, guard, limits=limits, stats=stats)
+        streams = Streams(guard, limits=limits, stats=stats)
+        state = {"doorway": doorway, "streams": streams, "probes": probes}
+        app = Gate(make_application(state, origins=origins), stats=stats)
+        server = Server(app, limits=limits, stats=stats)
+        face = HttpFace(url_of(socket), doorway, streams, stats)
+        async with _running(server, socket):
+            try:
+                yield face
+            finally:
+                streams.end_all()
+    finally:
+        socket.close()
+
+
+@asynccontextmanager
+async def _running(server: Server, socket: Any) -> AsyncGenerator[None]:
+    failure: Exception | None = None
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_serve, server, socket)
+        try:
+            yield
+        except Exception as error:  # carried out by hand: the task group would wrap it
+            failure = error
+        finally:
+            server.stop()
+    if failure is not None:
+        raise failure
+
+
+async def _serve(server: Server, socket: Any) -> None:
+    # Shielded: it ends by `stop`, with its answers sent.
+    with anyio.CancelScope(shield=True):
+        await server.serve(sockets=[socket])

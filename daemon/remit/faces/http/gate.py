@@ -1,0 +1,116 @@
+"""The outermost layer: what holds for every request, whatever its route.
+
+Each has an id. What a refused client goes on sending is not read for ever. HEAD is GET without its
+body.
+"""
+
+import re
+import secrets
+from collections.abc import Callable
+from typing import Any
+
+import structlog
+from litestar.types import ASGIApp, Message, Receive, Send
+
+from remit.faces.http.limits import Stats
+
+log = structlog.get_logger()
+
+REQUEST_ID = "remit_request_id"
+"""Where the id of a request stands in its scope."""
+ABORT = "remit_abort"
+"""Where the way to cut its connection stands."""
+IS_HEAD = "remit_is_head"
+AT_END = "remit_at_end"
+"""Where a route puts what is to be done once its answer is sent, or its client is gone."""
+_OUR_HEADERS = [
+    (b"x-content-type-options", b"nosniff"),
+    (b"cache-control", b"no-store"),
+]
+_ID = re.compile(rb"[A-Za-z0-9_.-]{1,64}")
+_UNREAD = 65_536
+"""So much of a body that nobody wants is read all the same: closing early loses the answer."""
+
+
+class Gate:
+    """The ASGI application that stands before all others."""
+
+    def __init__(self, app: ASGIApp, *, stats: Stats) -> None:
+        self._app = app
+        self._stats = stats
+        # A number behind a word of this start: a system call for each request would be felt.
+        self._boot = secrets.token_hex(4)
+
+    async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http":
+            return
+        self._stats.requests += 1
+        headers = dict(scope["headers"])
+        request_id = self._request_id(headers.get(b"x-request-id"))
+        inner: dict[str, Any] = {**scope, REQUEST_ID: request_id, IS_HEAD: False, AT_END: []}
+        if scope["method"] == "HEAD":
+            # The server itself leaves the body out: it knows what was asked for.
+            inner |= {"method": "GET", IS_HEAD: True}
+        reader = _Reader(receive, unread=_unread(headers))
+        writer = _Writer(send, reader, request_id)
+        abort: Callable[[], None] = scope.get(ABORT, _nothing)
+        try:
+            await self._app(inner, reader, writer)  # type: ignore[arg-type]
+        except Exception:
+            log.exception("http_answer_failed", request_id=request_id)
+            self._stats.cut += 1
+            abort()
+        finally:
+            for close in inner[AT_END]:
+                close()
+
+    def _request_id(self, shown: bytes | None) -> str:
+        """The client's own, if it has one that can be shown."""
+        if shown is not None and _ID.fullmatch(shown):
+            return shown.decode()
+        return f"{self._boot}-{self._stats.requests:x}"
+
+
+class _Reader:
+    """Knows how much of the body may still come."""
+
+    def __init__(self, receive: Receive, *, unread: int) -> None:
+        self._receive = receive
+        self.unread = unread
+
+    async def __call__(self) -> Any:
+        message = await self._receive()
+        if message["type"] == "http.request" and not message.get("more_body", False):
+            self.unread = 0
+        return message
+
+
+class _Writer:
+    """Adds what every answer has."""
+
+    def __init__(self, send: Send, reader: _Reader, request_id: str) -> None:
+        self._send = send
+        self._reader = reader
+        self._request_id = request_id
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            present = {name.lower() for name, _ in message["headers"]}
+            ours = [*_OUR_HEADERS, (b"x-request-id", self._request_id.encode())]
+            if self._reader.unread > _UNREAD:
+                ours.append((b"connection", b"close"))
+            added = [one for one in ours if one[0] not in present]
+            message["headers"] = [*message["headers"], *added]
+        await self._send(message)
+
+
+def _unread(headers: dict[bytes, bytes]) -> int:
+    length = headers.get(b"content-length", b"0")
+    if b"transfer-encoding" in headers or not length.isdigit() or len(length) > 19:  # noqa: PLR2004
+        return _UNREAD + 1
+    return int(length)
+
+
+def _nothing() -> None:
+    pass

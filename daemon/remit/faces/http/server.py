@@ -1,0 +1,214 @@
+"""uvicorn inside this process: on a socket of ours, without its signals, and with deadlines.
+
+uvicorn itself would wait for ever for the head of a request. h11 reads strictly, and never more of
+a head than it is allowed to.
+"""
+
+import socket as sockets
+from collections.abc import Generator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import anyio
+import h11
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from remit.errors import SettingsError
+from remit.faces.http.gate import ABORT
+from remit.faces.http.limits import Limits, Stats
+from remit.faces.http.problems import MEDIA_TYPE, problem, problem_body
+
+LOOPBACK = "127.0.0.1"
+_TICK_SECONDS = 1.0
+_POLL_SECONDS = 0.01
+
+
+def address_of(text: str) -> tuple[str, int]:
+    """Host and port of `host:port`, `[::1]:port`, or a port alone, which is on loopback."""
+    host, _, port = text.rpartition(":")
+    return host.strip("[]") or LOOPBACK, int(port)
+
+
+def bind(text: str) -> sockets.socket:
+    """A socket that listens there; port 0 picks one.
+
+    Raises:
+        SettingsError: it cannot be listened on.
+    """
+    host, port = address_of(text)
+    try:
+        family, kind, proto, _, address = sockets.getaddrinfo(
+            host, port, type=sockets.SOCK_STREAM, flags=sockets.AI_PASSIVE
+        )[0]
+        found = sockets.socket(family, kind, proto)
+    except OSError as error:
+        raise _not_served(text, error) from error
+    try:
+        found.setsockopt(sockets.SOL_SOCKET, sockets.SO_REUSEADDR, 1)
+        found.setblocking(False)  # noqa: FBT003 - the standard library's own
+        found.bind(address)
+        found.listen(512)
+    except OSError as error:
+        found.close()
+        raise _not_served(text, error) from error
+    return found
+
+
+def _not_served(text: str, error: OSError) -> SettingsError:
+    message = f"http cannot be served at {text!r}: {error.strerror or error}"
+    return SettingsError(message, hint="choose another address, as in 127.0.0.1:7421, or port 0")
+
+
+def url_of(socket: sockets.socket) -> str:
+    """Where a client finds what listens there."""
+    host, port = socket.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+class Server(uvicorn.Server):
+    """Serves until it is told to stop; signals are the daemon's own affair."""
+
+    def __init__(self, app: Any, *, limits: Limits, stats: Stats) -> None:
+        config = uvicorn.Config(
+            app,
+            http=partial(Protocol, limits=limits, stats=stats),  # type: ignore[arg-type]
+            ws="none",
+            lifespan="off",
+            loop="none",
+            log_config=None,
+            log_level="critical",
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            timeout_keep_alive=limits.idle_seconds,
+            h11_max_incomplete_event_size=limits.header_bytes,
+        )
+        super().__init__(config)
+        self._stopping = anyio.Event()
+        self._drain_seconds = limits.drain_seconds
+
+    def stop(self) -> None:
+        """Take nothing new, and let what runs come to its end."""
+        self.should_exit = True
+        self._stopping.set()
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None]:
+        """Leave the signals alone."""
+        yield
+
+    async def main_loop(self) -> None:
+        """Wait to be stopped; the date in the answers is that of the last second."""
+        while not self.should_exit:
+            await self.on_tick(0)
+            with anyio.move_on_after(_TICK_SECONDS):
+                await self._stopping.wait()
+
+    async def shutdown(self, sockets: Any = None) -> None:
+        """Take no more connections, and give those that are open their time."""
+        for listening in [*self.servers, *(sockets or [])]:
+            listening.close()
+        state: Any = self.server_state
+        for connection in list(state.connections):
+            connection.shutdown()
+        with anyio.move_on_after(self._drain_seconds):
+            while state.connections or state.tasks:  # noqa: ASYNC110 - uvicorn signals neither
+                await anyio.sleep(_POLL_SECONDS)
+        for task in list(state.tasks):
+            task.cancel()
+        for connection in list(state.connections):
+            connection.transport.abort()
+
+
+class Protocol(H11Protocol):
+    """One connection, with deadlines: for the head of each request, and for reading the answer."""
+
+    def __init__(self, *arguments: Any, limits: Limits, stats: Stats, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._limits = limits
+        self._stats = stats
+        self._deadline: Any = None
+        self._reading: Any = None
+        inner: Any = self.app
+
+        async def app(scope: Any, receive: Any, send: Any) -> None:
+            scope[ABORT] = self.transport.abort
+            await inner(scope, receive, send)
+
+        self.app = app
+
+    def connection_made(self, transport: Any) -> None:
+        """Start to wait for a request."""
+        super().connection_made(transport)
+        if len(self.connections) > self._limits.connections:
+            self._cut()
+        else:
+            self._await_head()
+
+    def data_received(self, data: bytes) -> None:
+        """Read on; the head of a request must be complete in time."""
+        if self._deadline is None and not self._is_serving():
+            self._await_head()
+        super().data_received(data)
+        if self._is_serving():
+            self._stop_waiting()
+
+    def pause_writing(self) -> None:
+        """Start to wait for a client that does not read; others notice nothing."""
+        super().pause_writing()
+        if self._reading is None:
+            self._reading = self.loop.call_later(self._limits.write_seconds, self._cut)
+
+    def resume_writing(self) -> None:
+        """It has read."""
+        super().resume_writing()
+        if self._reading is not None:
+            self._reading.cancel()
+            self._reading = None
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the deadline."""
+        self._stop_waiting()
+        if self._reading is not None:
+            self._reading.cancel()
+        super().connection_lost(exc)
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is no HTTP, in the form of all our refusals."""
+        self._stats.refused += 1
+        self._stop_waiting()
+        error = problem("bad_frame", msg)
+        headers = [
+            (b"content-type", MEDIA_TYPE.encode()),
+            (b"connection", b"close"),
+        ]
+        parts: list[Any] = [
+            h11.Response(status_code=400, headers=headers, reason=b"Bad Request"),
+            h11.Data(data=problem_body(error, "")),
+            h11.EndOfMessage(),
+        ]
+        try:
+            for part in parts:
+                self.transport.write(self.conn.send(part) or b"")
+        except h11.LocalProtocolError:  # an answer is on its way already
+            self.transport.abort()
+        self.transport.close()
+
+    def _is_serving(self) -> bool:
+        cycle: Any = self.cycle  # None before the first request
+        return cycle is not None and not cycle.response_complete
+
+    def _await_head(self) -> None:
+        self._deadline = self.loop.call_later(self._limits.header_seconds, self._cut)
+
+    def _stop_waiting(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _cut(self) -> None:
+        self._stats.cut += 1
+        self._deadline = None
+        self.transport.abort()

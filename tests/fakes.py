@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from remit.app.handlers import BUILT_IN
-from remit.app.parts import make_services
+from remit.app.parts import Cards, make_services
 from remit.config.files import Files, read_files
 from remit.config.starter import starter_dir
 from remit.model.agent import Agent, AgentSpec
@@ -15,6 +15,7 @@ from remit.runtime.handler import Handler
 from remit.runtime.keyring import KeyRing
 from remit.runtime.loading import load_handlers
 from remit.runtime.registry import REGISTRY
+from remit.runtime.table import HandlerTable
 from remit.store.memory import MemoryStore
 from remit_client.wire import Answer
 
@@ -45,20 +46,22 @@ def texts(catalogue: str, **compositions: str) -> Files:
 class Desk:
     """Everything behind the socket. It is asked by profile: each profile has one agent."""
 
-    def __init__(self, handlers: Mapping[str, Handler], files: Files) -> None:
+    def __init__(
+        self, handlers: Mapping[str, Handler], files: Files, *, cards: Cards | None = None
+    ) -> None:
         self.files = files
-        self.authority = Authority([each.spec for each in handlers.values()], lambda: self.files)
+        self.authority = Authority(HandlerTable(handlers), lambda: self.files)
         self.keyring = KeyRing("operator-key", self.authority.fleet)
         self.services = make_services(
             self.authority,
-            handlers,
             MemoryStore(clock=lambda: 0.0),
             self.keyring,
             clock=lambda: 0.0,
             wall_clock=lambda: 0.0,
+            cards=cards,
         )
         self.counters = self.services.counters
-        self.dispatcher = Dispatcher(self.services, handlers, timeout=5)
+        self.dispatcher = Dispatcher(self.services, timeout=5)
 
     async def answer(self, who: str, event: str, data: Any = None) -> Answer:
         """The whole answer that the operator, or the agent of a profile, is given."""

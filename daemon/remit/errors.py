@@ -15,6 +15,7 @@
     ├── TooLargeError              too_large
     ├── LimitError                 limit_exceeded      details.retry_after
     ├── ApprovalPendingError       approval_pending    it runs once it is approved; details.review
+    ├── FetchError                 fetch_failed        nothing came from outside; details.reason
     ├── StoreError                 store_unavailable
     ├── HandlerError               invalid_handler     a decorated function that cannot be served
     ├── SettingsError              invalid_settings    a configuration value is wrong
@@ -130,6 +131,15 @@ class ApprovalPendingError(RemitError):
     """The call waits for somebody's yes; repeating it with the same data finds `details.review`."""
 
     code = "approval_pending"
+
+
+class FetchError(RemitError):
+    """Nothing came from a host outside; `details.reason` says where it ended."""
+
+    code = "fetch_failed"
+
+    def __init__(self, message: str, *, reason: str, hint: str = "") -> None:
+        super().__init__(message, hint=hint, details={"reason": reason})
 
 
 class StoreError(RemitError):

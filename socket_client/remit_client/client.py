@@ -23,8 +23,9 @@ MAX_PENDING = 256
 class Client:
     """A connection to the daemon; `connect` makes one. Any number of tasks may share it."""
 
-    def __init__(self, dealer: Dealer, tasks: TaskGroup) -> None:
+    def __init__(self, dealer: Dealer, tasks: TaskGroup, *, session: str | None = None) -> None:
         self._dealer = dealer
+        self._session = session
         self._tasks = tasks
         self._ledger = Ledger()
         self._slots = anyio.Semaphore(MAX_PENDING, fast_acquire=True)
@@ -48,7 +49,7 @@ class Client:
         Raises:
             RemitError: the daemon said no, or no answer came; see `code`.
         """
-        question = Question(self._ledger.next_id(), event, data, session, min_revision)
+        question = self._question(event, data, session, min_revision)
         return (await self._settle(question, timeout, on_progress)).data
 
     async def ask(
@@ -62,7 +63,7 @@ class Client:
         on_progress: OnProgress | None = None,
     ) -> Answer:
         """Like `call`, but return the whole answer, with its decision and revision."""
-        question = Question(self._ledger.next_id(), event, data, session, min_revision)
+        question = self._question(event, data, session, min_revision)
         return await self._settle(question, timeout, on_progress)
 
     async def allowed(self, event: str) -> bool:
@@ -101,6 +102,12 @@ class Client:
         """Read the socket and the news of the connection in the background."""
         self._tasks.start_soon(self._read)
         self._tasks.start_soon(self._watch)
+
+    def _question(
+        self, event: str, data: Any, session: str | None, min_revision: int | None
+    ) -> Question:
+        named = self._session if session is None else session
+        return Question(self._ledger.next_id(), event, data, named, min_revision)
 
     async def _settle(
         self, question: Question, seconds: float, on_progress: OnProgress | None
@@ -182,7 +189,11 @@ class Client:
 
 @asynccontextmanager
 async def connect(
-    home: str | Path | None = None, endpoint: str | None = None, key: str | Path | Key | None = None
+    home: str | Path | None = None,
+    endpoint: str | None = None,
+    key: str | Path | Key | None = None,
+    *,
+    session: str | None = None,
 ) -> AsyncGenerator[Client]:
     """Connect to the daemon; reconnects by itself, but never repeats a request.
 
@@ -190,6 +201,7 @@ async def connect(
         home: the daemon's state directory; default `REMIT_HOME` or the XDG state directory.
         endpoint: where it serves; default `REMIT_ENDPOINT`, or the file `endpoint` in its home.
         key: a key file or a loaded key; default `REMIT_KEY`, or the operator's key in its home.
+        session: the session that every request names which does not name another one.
 
     Raises:
         Unreachable: no daemon there.
@@ -200,7 +212,7 @@ async def connect(
     failure: Exception | None = None
     try:
         async with anyio.create_task_group() as tasks:
-            client = Client(dealer, tasks)
+            client = Client(dealer, tasks, session=session)
             client.start()
             try:
                 await client.ready()

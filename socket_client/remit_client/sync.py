@@ -24,8 +24,9 @@ from remit_client.wire import CANCEL, REQUEST, Answer, Push
 class Client:
     """A connection to the daemon; `connect` makes one."""
 
-    def __init__(self, dealer: Dealer) -> None:
+    def __init__(self, dealer: Dealer, *, session: str | None = None) -> None:
         self._dealer = dealer
+        self._session = session
         self._ledger = Ledger()
         self._poller = zmq.Poller()
         self._poller.register(dealer.socket, zmq.POLLIN)
@@ -46,7 +47,7 @@ class Client:
         Raises:
             RemitError: the daemon said no, or no answer came; see `code`.
         """
-        question = Question(self._ledger.next_id(), event, data, session, min_revision)
+        question = self._question(event, data, session, min_revision)
         return self._settle(question, timeout, on_progress).data
 
     def ask(
@@ -60,7 +61,7 @@ class Client:
         on_progress: OnProgress | None = None,
     ) -> Answer:
         """Like `call`, but return the whole answer, with its decision and revision."""
-        question = Question(self._ledger.next_id(), event, data, session, min_revision)
+        question = self._question(event, data, session, min_revision)
         return self._settle(question, timeout, on_progress)
 
     def allowed(self, event: str) -> bool:
@@ -109,6 +110,12 @@ class Client:
         if self._dealer.up and (lost or not was_up) and self._ledger.inboxes:
             self._renew()
 
+    def _question(
+        self, event: str, data: Any, session: str | None, min_revision: int | None
+    ) -> Question:
+        named = self._session if session is None else session
+        return Question(self._ledger.next_id(), event, data, named, min_revision)
+
     def _settle(self, question: Question, seconds: float, on_progress: OnProgress | None) -> Answer:
         body = encode_question(question)
         deadline = time.monotonic() + seconds
@@ -130,9 +137,8 @@ class Client:
 
     def _renew(self) -> None:
         """Subscribe again: the daemon forgets subscriptions with the connection."""
-        question = Question(
-            self._ledger.next_id(), "event:subscribe", {"patterns": self._ledger.patterns()}
-        )
+        patterns = {"patterns": self._ledger.patterns()}
+        question = self._question("event:subscribe", patterns, None, None)
         self._dealer.post(REQUEST, encode_question(question))
 
     def _unsubscribe(self, patterns: list[str]) -> None:
@@ -169,12 +175,16 @@ class Subscription(Inbox):
 
 @contextmanager
 def connect(
-    home: str | Path | None = None, endpoint: str | None = None, key: str | Path | Key | None = None
+    home: str | Path | None = None,
+    endpoint: str | None = None,
+    key: str | Path | Key | None = None,
+    *,
+    session: str | None = None,
 ) -> Generator[Client]:
     """Connect to the daemon; the arguments and errors are those of `remit_client.connect`."""
     dealer = Dealer(find_address(home, endpoint, key))
     try:
-        client = Client(dealer)
+        client = Client(dealer, session=session)
         client.ready()
         yield client
     finally:

@@ -1,6 +1,7 @@
 """Commands for fleets, as people type them beside a running daemon."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -8,6 +9,7 @@ import pytest
 from tests.acceptance.site import Daemon
 
 import remit_client.sync
+from remit_client.errors import RemitError
 
 
 def test_an_agent_is_spawned_shown_in_the_tree_asked_about_and_ended(daemon: Daemon) -> None:
@@ -65,7 +67,28 @@ def test_top_shows_one_picture(daemon: Daemon) -> None:
     picture = daemon.site.run("top", "--once")
     assert picture.returncode == 0
     assert "revision" in picture.stdout
-    assert "requests" in daemon.site.answer("top", "--once")["stats"]
+    assert "0 messages dropped" in picture.stdout
+    stats = daemon.site.answer("top", "--once")["stats"]
+    assert {"requests", "clients", "dropped", "evicted"} <= stats.keys()
+    assert stats["clients"] > 0
+
+
+def test_top_shows_what_each_agent_does(daemon: Daemon) -> None:
+    with daemon.client("busy", "observer") as busy:
+        for _ in range(7):
+            busy.call("state:list")
+        with pytest.raises(RemitError):
+            busy.call("state:set", {"key": "a", "value": 1})
+        report = daemon.site.answer("top", "--once")
+        picture = daemon.site.run("top", "--once").stdout
+        mine = busy.call("system:stats")["by_agent"]
+    row = next(one for one in report["agents"] if one["agent"] == "busy")
+    assert set(row) == {"agent", "calls", "denied", "queue", "dropped", "rate"}
+    assert (row["calls"], row["denied"], row["queue"], row["dropped"]) == (8, 1, 0, 0)
+    operator = next(one for one in report["agents"] if one["agent"] == "operator")
+    assert operator["rate"] > 0, "it looked twice itself"
+    assert re.search(r"^busy +8 +1 +0 +0 +0.0/s$", picture, re.MULTILINE)
+    assert set(mine) == {"busy"}, "nobody sees beyond its own agents"
 
 
 def test_the_demo_plays_with_measured_figures_and_real_places(daemon: Daemon) -> None:

@@ -16,7 +16,7 @@ from remit_client.keys import new_key
 from remit_client.sync import Client, connect
 
 LADDER = ["minimal", "observer", "communicator", "executor", "coordinator", "orchestrator"]
-STARTER = [*LADDER, "administrator", "base_multi_agent", "base_multi_agent_explicit"]
+STARTER = [*LADDER, "administrator", "base_multi_agent", "base_multi_agent_explicit", "tester"]
 SINGLE = {
     "only_get": "state:get",
     "only_stats": "system:stats",
@@ -51,7 +51,9 @@ class World:
     def __init__(self, operator: Client) -> None:
         found = operator.call("system:discover", {"level": "full"})["namespaces"].values()
         self.events = [entry["event"] for entries in found for entry in entries]
-        self.capabilities = [item["id"] for item in operator.call("capability:list")["items"]]
+        listed = operator.call("capability:list")["items"]
+        self.capabilities = [item["id"] for item in listed]
+        self.announced = {item["id"] for item in listed if item["status"] == "coming_soon"}
         self.profiles = [item["name"] for item in operator.call("composition:list")["items"]]
         resolved = {
             name: operator.call("composition:resolve", {"profile": name}) for name in self.profiles
@@ -68,12 +70,15 @@ class World:
         return set(self.events) - self.granted[profile]
 
     def hidden_capabilities(self, profile: str) -> set[str]:
-        """Those the profile neither holds nor could put together from its own events."""
+        """Those the profile neither holds nor could put together from its own events.
+
+        What is announced, and gives nothing to anybody yet, everybody may hear of.
+        """
         if not self.hidden_events(profile):
             return set()  # nothing is hidden from one who holds every event
         return {
             name
-            for name in set(self.capabilities) - self.held[profile]
+            for name in set(self.capabilities) - self.held[profile] - self.announced
             if not self.gives[name] or not self.granted[profile].issuperset(self.gives[name])
         }
 
@@ -126,6 +131,7 @@ def questions(world: World) -> Iterator[tuple[str, dict[str, Any]]]:
         yield "system:discover", {"level": "full", "module": module}
     yield from (("capability:list", {}), ("composition:list", {}), ("permission:matrix", {}))
     yield "capability:get", {"id": "state_reed"}
+    yield from (("discovery:stats", {}), ("discovery:refresh", {}), ("discovery:examples", {}))
     yield "state:get", {"key": "nothing"}
     yield "state:get", {"kee": "nothing"}
     for name in [*world.profiles, "obsever"]:
@@ -152,6 +158,10 @@ def questions_about(event: str) -> Iterator[tuple[str, dict[str, Any]]]:
     yield "permission:check_many", {"events": [event]}
     yield "permission:explain", {"event": event}
     yield "capability:of_event", {"event": event}
+    yield "discovery:describe", {"id": event}
+    yield "discovery:describe", {"id": f"tool:{event}"[:-1]}
+    yield "discovery:discover", {"query": event, "render": True}
+    yield "discovery:tools", {"query": event.replace(":", " ")}
 
 
 def told(client: Client, event: str, data: object) -> str:
@@ -211,13 +221,21 @@ def test_no_count_counts_what_the_caller_may_not_use(
         listed = client.call("composition:list")
         assert listed["total"] == len(listed["items"])
     if "system:stats" in granted:
-        assert set(client.call("system:stats")) == {"by_event", "revision"}
+        counted = client.call("system:stats")
+        assert set(counted) == {"by_event", "by_agent", "revision"}
+        assert len(counted["by_agent"]) == 1, "of itself; it has no agents"
     if "composition:validate" in granted:
         assert client.call("composition:validate")["counts"]["events"] == len(granted)
 
 
-UNEXPOSED = {"key_management", "audit_read", "reviewing", "config_admin"}
+UNEXPOSED = {
+    *("key_management", "audit_read", "reviewing", "config_admin"),
+    *("discovery", "discovery_feedback", "discovery_admin"),
+    *("awareness", "awareness_feedback", "awareness_admin", "own_runtime"),
+}
 """The capabilities of the starter catalogue that say `mcp_tools: false`."""
+WIDE_OPEN = "administrator"
+"""It is given `*` besides, which shows all that a wildcard grants."""
 
 
 @pytest.mark.parametrize("profile", PROFILES)
@@ -240,6 +258,8 @@ def test_every_face_of_a_grant_shows_the_same_events(
     }
     tools = client.call("system:discover", {"level": "full", "format": "mcp"})["tools"]
     kept_back = {e for name in UNEXPOSED & set(world.held[profile]) for e in world.gives[name]}
+    if profile == WIDE_OPEN:
+        kept_back = {event for event in kept_back if not full[event]["flags"]["wildcard"]}
     pushed = {event for event, entry in full.items() if entry["flags"]["pushed"]}
     assert {tool["event"] for tool in tools} == granted - kept_back - pushed
     assert {event for event in names if not is_denied(client, event)} == granted

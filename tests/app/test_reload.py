@@ -9,11 +9,11 @@ from tests.fakes import texts
 
 from remit.app.reload import open_authority
 from remit.config.files import Files, read_files
-from remit.model.event import EventSpec
-from remit.model.names import parse_event_name
 from remit.model.place import DefinitionError
 from remit.runtime.authority import Authority
 from remit.runtime.kept import FILES_BLOB, GRANTS_BLOB
+from remit.runtime.registry import Registry
+from remit.runtime.table import HandlerTable
 from remit.store.memory import MemoryStore
 
 CATALOGUE = "  lab: {description: d, event_patterns: ['lab:*']}\n"
@@ -22,13 +22,16 @@ NARROW = texts(CATALOGUE, worker="capabilities: {lab: true}\ndisallowed_tools: [
 BROKEN = texts(CATALOGUE, worker="capabilities: {lba: true}\n")
 
 
-def events(*names: str) -> list[EventSpec]:
-    return [EventSpec(name=parse_event_name(name)) for name in names]
+def events(*names: str) -> HandlerTable:
+    registry = Registry()
+    for name in names:
+        registry.event_handler(name)(events)
+    return HandlerTable(registry.handlers())
 
 
 async def start(store: MemoryStore, files: Files, *names: str) -> tuple[Authority, Any]:
-    specs = events(*(names or ("lab:cook", "lab:look")))
-    return await open_authority(specs, lambda: files, store)
+    table = events(*(names or ("lab:cook", "lab:look")))
+    return await open_authority(table, lambda: files, store)
 
 
 @pytest.fixture
@@ -57,6 +60,35 @@ async def test_what_was_edited_while_nothing_ran_is_told_at_the_start(store: Mem
     await start(store, NARROW)
     _, outcome = await start(store, GOOD)
     assert outcome.plan.changes["worker"].granted == ("lab:cook",)
+
+
+GUARDS = "approval_required: [lab:cook]\ndisallowed_tools: [lab:look, Bash]\n"
+
+
+async def test_a_guard_that_was_dropped_while_nothing_ran_is_told_at_the_start(
+    store: MemoryStore,
+) -> None:
+    guarded = texts(CATALOGUE, worker=f"capabilities: {{lab: true}}\n{GUARDS}")
+    await start(store, guarded)
+    same, outcome = await start(store, guarded)
+    assert (same.catalogue.revision, outcome) == (1, None)
+    _, outcome = await start(store, GOOD)
+    change = outcome.plan.changes["worker"]
+    assert (change.approval_removed, change.denied_removed) == (("lab:cook",), ("Bash",))
+    assert change.granted == ("lab:look",)
+
+
+async def test_a_capability_that_waits_for_review_is_no_change_at_every_start(
+    store: MemoryStore,
+) -> None:
+    gated = texts(
+        CATALOGUE.replace("d,", "d, security_review_required: true,"),
+        worker="capabilities: {lab: true}\n",
+    )
+    await start(store, gated)
+    authority, outcome = await start(store, gated)
+    assert (authority.catalogue.revision, outcome) == (1, None)
+    assert authority.catalogue.grants["worker"].pending_review == ("lab",)
 
 
 async def test_a_new_handler_under_a_granted_wildcard_is_a_new_revision_with_a_plan(

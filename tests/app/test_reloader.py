@@ -7,12 +7,17 @@ import anyio
 import pytest
 from tests.fakes import Desk, built_in_handlers, texts
 
+from remit.errors import StoreError
 from remit.model.agent import Agent, AgentSpec
+from remit.model.cause import Cause
 from remit.model.notice import Notice
 from remit.model.patterns import EventPattern
+from remit.policy.catalogue import Approval
+from remit.policy.plan import plan as make_plan
 from remit.runtime.changes import changes_between, holdings, tell_changes
+from remit.runtime.config_audit import CHANGED, REJECTED
 from remit.runtime.kept import FILES_BLOB
-from remit.runtime.reloader import CHANGED, REJECTED
+from remit.runtime.reloader import Outcome
 
 CATALOGUE = """\
   base: {description: d, event_patterns: [system:health, permission:changed], always_included: true}
@@ -24,6 +29,7 @@ READ = "capabilities: {read: true}\n"
 WRITE = "capabilities: {write: true}\n"
 BOTH = "capabilities: {read: true, write: true}\n"
 BROKEN = "capabilities: {raed: true}\nlimits: {no_such: 1}\n"
+BY_HAND = Cause("signal")
 WATCHER = "capabilities: {admin: true}\n"
 
 
@@ -66,7 +72,7 @@ class Site(Desk):
 
     async def edit(self, worker: str) -> Any:
         self.files = files(worker)
-        return await self.services.reloader.reload()
+        return await self.services.reloader.reload(BY_HAND)
 
 
 @pytest.fixture
@@ -85,6 +91,8 @@ async def test_each_affected_agent_is_told_what_it_gained_and_lost(site: Site) -
                 "tools_gained": ("Write",),
                 "tools_lost": (),
                 "limits_changed": {},
+                "approval_added": (),
+                "approval_removed": (),
                 "revision": 2,
             },
         )
@@ -96,6 +104,25 @@ async def test_those_who_watch_are_told_the_plan(site: Site) -> None:
     ((name, data),) = site.told.of(CHANGED)
     assert (name, data["revision"], data["summary"]["agents"]) == ("watcher", 2, 1)
     assert data["profiles"]["worker"]["granted"] == ("state:set",)
+
+
+async def test_an_agent_is_told_when_its_calls_begin_or_cease_to_wait_for_approval(
+    site: Site,
+) -> None:
+    gated = READ + "approval_required: [state:get]\n"
+    for text, field in ((gated, "approval_added"), (READ, "approval_removed")):
+        outcome = await site.edit(text)
+        assert outcome.plan.agents == 1
+        name, data = site.told.of("permission:changed")[-1]
+        assert (name, data[field], data["gained"]) == ("ann", ("state:get",), ())
+
+
+async def test_an_agent_hears_nothing_of_reviews_and_denials_that_it_does_not_notice(
+    site: Site,
+) -> None:
+    outcome = await site.edit(READ + "disallowed_tools: [state:delete]\n")
+    assert outcome.plan.changes["worker"].denied_added == ("state:delete",)
+    assert (outcome.plan.agents, site.told.of("permission:changed")) == (0, [])
 
 
 async def test_a_child_is_told_when_its_parent_loses_something(site: Site) -> None:
@@ -136,8 +163,6 @@ async def test_another_comment_is_a_new_revision_that_changes_nobody(site: Site)
 async def test_a_store_that_is_full_does_not_stop_a_narrowing_edit(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from remit.errors import StoreError  # noqa: PLC0415
-
     async def refuse(_name: str, _data: bytes) -> None:
         raise StoreError("no space left")
 
@@ -167,7 +192,7 @@ async def test_all_who_ask_during_a_reload_share_the_next_one(site: Site) -> Non
     outcomes = []
 
     async def ask() -> None:
-        outcomes.append(await site.services.reloader.reload())
+        outcomes.append(await site.services.reloader.reload(BY_HAND))
 
     with anyio.fail_after(5):
         async with anyio.create_task_group() as tasks:
@@ -244,8 +269,131 @@ async def test_an_agent_whose_profile_vanishes_loses_events_and_gains_no_limits(
     await site.edit(READ + "limits: {max_children: 2}\n")
     before = holdings(site.authority.fleet, site.authority.catalogue)
     site.files = texts(CATALOGUE, reader=READ, watcher=WATCHER)
-    await site.services.reloader.reload()
+    await site.services.reloader.reload(BY_HAND)
     after = holdings(site.authority.fleet, site.authority.catalogue)
     change = changes_between(before, after)["ann"]
     assert "state:get" in change.revoked
     assert change.limits_changed == {}
+
+
+async def rows(site: Site) -> list[dict[str, Any]]:
+    """What the audit says of the configuration, oldest first."""
+    found = await site.ask("operator", "audit:query", {"event": "config:*"})
+    return [item for item in reversed(found["items"]) if item["event"] != "config:reload"]
+
+
+async def test_a_change_by_an_edited_file_is_in_the_audit_with_its_summary(site: Site) -> None:
+    site.files = files(WRITE)
+    await site.services.reloader.reload(Cause("files_edited"))
+    (row,) = await rows(site)
+    assert (row["principal"], row["event"], row["outcome"], row["reason"], row["revision"]) == (
+        *("daemon", "config:changed", "allowed", "files_edited", 2),
+    )
+    details = row["details"]
+    assert (details["revision_before"], details["revision_after"]) == (1, 2)
+    assert (details["summary"]["granted"], details["summary"]["revoked"]) == (1, 1)
+    assert details["profiles"] == ["worker"]
+
+
+async def test_a_refused_edit_is_in_the_audit_once_with_its_mistakes(site: Site) -> None:
+    await site.edit(BROKEN)
+    await site.edit(BROKEN)
+    (row,) = await rows(site)
+    assert (row["principal"], row["event"], row["outcome"], row["reason"]) == (
+        *("daemon", "config:rejected", "failed", "invalid_definition"),
+    )
+    assert (row["details"]["revision_before"], row["details"]["revision_after"]) == (1, 1)
+    assert (row["details"]["errors"], row["details"]["cause"]) == (2, "signal")
+    assert "raed" in row["details"]["first"][0]["message"]
+
+
+async def test_a_bad_edit_that_is_taken_back_is_in_the_audit(site: Site) -> None:
+    await site.edit(BROKEN)
+    await site.edit(READ)
+    _, back = await rows(site)
+    assert (back["event"], back["details"]["summary"]["profiles"]) == ("config:changed", 0)
+
+
+async def test_a_reload_that_somebody_asked_for_bears_that_name_and_decision(site: Site) -> None:
+    site.files = files(WRITE)
+    answer = await site.answer("operator", "config:reload")
+    (row,) = await rows(site)
+    assert (row["principal"], row["reason"], row["decision"]) == (
+        *("operator", "requested", answer.decision),
+    )
+
+
+async def test_a_change_is_in_the_audit_before_it_is_in_force(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append, seen = site.services.store.audit_append, []
+
+    async def watched(entry: Any) -> Any:
+        seen.append((entry.event, site.authority.catalogue.revision, list(site.told.notices)))
+        return await append(entry)
+
+    monkeypatch.setattr(site.services.store, "audit_append", watched)
+    await site.edit(WRITE)
+    assert seen == [("config:changed", 1, [])]
+
+
+async def test_a_full_disk_stops_an_edit_that_gives_and_none_that_only_takes(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refuse(_entry: Any) -> None:
+        raise StoreError("no space left")
+
+    monkeypatch.setattr(site.services.store, "audit_append", refuse)
+    with pytest.raises(StoreError):
+        await site.edit(BOTH)
+    assert site.authority.catalogue.revision == 1
+    assert (await site.edit("")).revision == 2
+    assert "state:get" not in site.authority.catalogue.grants["worker"].events
+    assert (await site.edit(BROKEN)).problems, "refused whether or not that is written"
+
+
+async def test_an_edit_that_a_review_overtakes_is_written_as_it_came_about(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put = site.services.store.blob_put
+    decided = False
+
+    async def overtaken(name: str, data: bytes) -> None:
+        nonlocal decided
+        if not decided:
+            decided = True
+            site.authority.approve(frozenset({Approval("worker", "write", "0")}))
+        await put(name, data)
+
+    monkeypatch.setattr(site.services.store, "blob_put", overtaken)
+    assert (await site.edit(WRITE)).revision == 3
+    found = [(row["outcome"], row["details"]["revision_after"]) for row in await rows(site)]
+    assert found == [("allowed", 2), ("failed", 2), ("allowed", 3)]
+
+
+async def test_how_a_run_begins_is_in_the_audit_when_it_is_not_as_the_last_one_ended(
+    site: Site,
+) -> None:
+    reloader = site.services.reloader
+    await reloader.begin(None)
+    assert await rows(site) == []
+    plan = make_plan({}, site.authority.catalogue.grants)
+    await reloader.begin(Outcome(changed=True, revision=1, plan=plan))
+    await site.edit(BROKEN)
+    await reloader.begin(None)
+    assert [(row["event"], row["details"]["cause"]) for row in await rows(site)] == [
+        ("config:changed", "started"),
+        ("config:rejected", "signal"),
+        ("config:rejected", "started"),
+    ]
+
+
+async def test_nobody_is_called_like_the_daemon(site: Site) -> None:
+    key = {
+        "name": "daemon",
+        "profile": "reader",
+        "public_key": "rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7",
+    }
+    answer = await site.answer("operator", "key:add", key)
+    assert answer.error is not None
+    assert answer.error.code == "conflict"

@@ -65,15 +65,86 @@ def test_a_plan_names_widenings_first_and_the_summary_last(
         "tools_granted": [],
         "tools_revoked": [],
         "limits_changed": {},
+        "approval_added": [],
+        "approval_removed": [],
+        "review_added": [],
+        "review_removed": [],
+        "denied_added": [],
+        "denied_removed": [],
+        "launcher_changed": [],
     }
-    assert report["profiles"]["minimal"]["granted"] == ["state:get", "state:list"]
+    granted = report["profiles"]["minimal"]["granted"]
+    assert granted == ["state:get", "state:list", "todo:write_todos"]
     assert report["profiles"]["minimal"]["tools_granted"] == ["TodoRead", "TodoWrite"]
     assert report["profiles"]["executor"]["limits_changed"] == {"max_concurrent": [None, 3]}
     text = shell.run("plan", *between(folders)).out.splitlines()
     assert "  + state:get" in text
     assert "  - state:set" in text
     assert "  ~ max_concurrent: no limit → 3" in text
-    assert text[-1].startswith("2 granted, 1 revoked in ")
+    assert text[-1].startswith("7 granted, 1 revoked in ")
+
+
+HELD_BACK = """\
+version: 1
+capabilities:
+  read: {description: d, event_patterns: [state:get]}
+  write: {description: d, event_patterns: [state:set], security_review_required: REVIEW}
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "field", "entry", "line"),
+    [
+        ("approval_required: [state:get]", "", "approval_removed", "state:get", "no longer waits"),
+        ("", "approval_required: [state:get]", "approval_added", "state:get", "waits for approval"),
+        ("disallowed_tools: [state:delete]", "", "denied_removed", "state:delete", "no longer d"),
+        ("", "disallowed_tools: [state:delete]", "denied_added", "state:delete", "denied, so no"),
+        ("", "disallowed_tools: [Bash]", "denied_added", "Bash", "denied, so no"),
+        ("", "capabilities: {read: true, write: true}", "review_added", "write", "waits for a sec"),
+        ("capabilities: [read, write]", "", "review_removed", "write", "no longer waits for a sec"),
+    ],
+)
+def test_a_plan_shows_what_changes_authority_without_granting_or_revoking(
+    shell: Shell, old: str, new: str, field: str, entry: str, line: str
+) -> None:
+    for name, text in (("old", old), ("new", new)):
+        more = text if "capabilities" in text else f"capabilities: [read]\n{text}"
+        shell.write(f"{name}/capabilities.yaml", HELD_BACK.replace("REVIEW", "true"))
+        shell.write(f"{name}/compositions/p.yaml", f"name: p\n{more}\n")
+    folders = ("--from", str(shell.folder / "old"), "--to", str(shell.folder / "new"))
+    change = shell.json("plan", *folders)["profiles"]["p"]
+    assert {key: value for key, value in change.items() if value} == {field: [entry]}
+    assert f"  ~ {entry}: {line}" in shell.run("plan", *folders).out
+
+
+def test_a_review_that_an_edit_asks_for_takes_the_events_and_says_why(shell: Shell) -> None:
+    for name, review in (("old", "false"), ("new", "true")):
+        shell.write(f"{name}/capabilities.yaml", HELD_BACK.replace("REVIEW", review))
+        shell.write(f"{name}/compositions/p.yaml", "name: p\ncapabilities: [write]\n")
+    folders = ("--from", str(shell.folder / "old"), "--to", str(shell.folder / "new"))
+    change = shell.json("plan", *folders)["profiles"]["p"]
+    assert (change["revoked"], change["review_added"]) == (["state:set"], ["write"])
+
+
+def test_a_plan_shows_what_a_profile_would_start(shell: Shell, folders: tuple[Path, Path]) -> None:
+    text = "name: p\nlauncher: {ready: claude, args: [-p, go on]}\n"
+    shell.write("new/compositions/p.yaml", text)
+    shell.write("old/compositions/p.yaml", "name: p\n")
+    old, new = shell.json("plan", *between(folders))["profiles"]["p"]["launcher_changed"]
+    assert (old, new["ready"], new["args"]) == (None, "claude", ["-p", "go on"])
+    assert "  ~ starts: nothing → claude -p 'go on'" in shell.run("plan", *between(folders)).out
+
+
+def test_a_plan_shows_where_in_the_state_a_profile_may_work(shell: Shell) -> None:
+    for name, prefixes in (("old", "[a/b/]"), ("new", "[a/]")):
+        shell.write(f"{name}/capabilities.yaml", HELD_BACK.replace("REVIEW", "false"))
+        shell.write(
+            f"{name}/compositions/p.yaml",
+            f"name: p\ncapabilities: [read]\nlimits: {{state_prefixes: {prefixes}}}\n",
+        )
+    folders = ("--from", str(shell.folder / "old"), "--to", str(shell.folder / "new"))
+    change = shell.json("plan", *folders)["profiles"]["p"]
+    assert change["limits_changed"] == {"state_prefixes": [["a/b/"], ["a/"]]}
 
 
 def test_a_plan_of_a_broken_edit_is_refused_with_its_place(
@@ -120,6 +191,7 @@ capabilities:
         "deprecated_in_use",
         "broken_requirements",
         "tool_name_conflicts",
+        "commands_not_allowed",
     }
     (dead,) = report["dead_patterns"]
     assert (dead["name"], dead["file"], dead["line"]) == ("ghost:*", "mine/capabilities.yaml", 5)
@@ -148,6 +220,21 @@ def clerk(folders: tuple[Path, Path]) -> Path:
     path = folders[1] / "compositions" / "clerk.yaml"
     path.write_text(COMMENTED)
     return path
+
+
+def test_a_migration_names_what_no_capability_gives_and_keeps_it_in_the_file(
+    shell: Shell, folders: tuple[Path, Path], clerk: Path
+) -> None:
+    clerk.write_text(COMMENTED.replace("system:stats", "audit:query\n  - NotebookEdit"))
+    before = shell.json("resolve", "clerk", *options(folders))
+    report = shell.json("migrate", str(clerk), "--write", *options(folders))
+    assert report["capabilities"] == ["state_read"]
+    assert report["additional_tools"] == ["NotebookEdit", "audit:query"]
+    assert report["disallowed_tools"] == []
+    assert "additional_tools:" in clerk.read_text()
+    after = shell.json("resolve", "clerk", *options(folders))
+    assert after["allowed_events"] == before["allowed_events"]
+    assert after["allowed_claude_tools"] == before["allowed_claude_tools"] == ["NotebookEdit"]
 
 
 def options(folders: tuple[Path, Path]) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ import yaml
 from tests.cli.contract import EVENTS
 from tests.cli.shell import Shell
 
+from remit.awareness.cards import BUILT_IN
 from remit.config.starter import starter_dir
 
 LADDER = [
@@ -20,8 +21,8 @@ LADDER = [
     "orchestrator",
     "administrator",
 ]
-# Their handlers come with later issues. This list may only get shorter.
-DEAD_PATTERNS = ["todo:*", "web:web_fetch"]
+# Patterns whose handlers come with later issues: there are none any more.
+DEAD_PATTERNS: list[str] = []
 
 
 def test_the_starter_has_no_errors(shell: Shell) -> None:
@@ -40,6 +41,7 @@ def test_the_starter_drifts_only_where_handlers_are_still_to_come(shell: Shell) 
         "deprecated_in_use": [],
         "broken_requirements": [],
         "tool_name_conflicts": [],
+        "commands_not_allowed": [],
     }
 
 
@@ -53,7 +55,7 @@ def test_every_step_of_the_ladder_grants_more_than_the_one_below(shell: Shell) -
 
 
 def test_no_step_below_the_administrator_may_give_keys(shell: Shell) -> None:
-    for event in ("key:add", "key:list", "key:revoke"):
+    for event in ("key:add", "key:list", "key:revoke", "key:token", "key:revoke_token"):
         assert shell.json("who-can", event)["profiles"] == ["administrator"]
 
 
@@ -71,6 +73,43 @@ def test_the_two_forms_of_the_coordinator_mean_nearly_the_same(shell: Shell) -> 
         "conversation:create",
         "state:delete",
     }
+
+
+def test_the_schema_of_a_manifest_accepts_both_spellings_and_refuses_a_typo(shell: Shell) -> None:
+    schema = json.loads(shell.run("schema", "manifest").out)
+    validator = jsonschema.Draft202012Validator(schema)
+    manifest = {"name": "x", "kind": "tool", "description": "y", "tags": ["a"]}
+    for keys in ({"display_name": "X"}, {"displayName": "X", "inputSchema": {}}):
+        validator.validate(manifest | keys)
+    for key, value in (("displayname", "X"), ("kind", "tol"), ("capabilities", [])):
+        with pytest.raises(jsonschema.ValidationError):
+            validator.validate(manifest | {key: value})
+
+
+def test_the_schema_of_a_card_accepts_the_cards_that_ship_and_refuses_what_the_reader_refuses(
+    shell: Shell,
+) -> None:
+    schema = json.loads(shell.run("schema", "card").out)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    validator = jsonschema.Draft202012Validator(schema)
+    shipped = sorted(BUILT_IN.glob("*.md"))
+    assert shipped
+    for path in shipped:
+        validator.validate(yaml.safe_load(path.read_text().split("---\n")[1]))
+    card = {"id": "x", "name": "X", "description": "y", "triggers": {"keywords": ["a"]}}
+    validator.validate(card | {"estimatedTokens": 600})
+    for key, value in (
+        ("priority", 101),
+        ("token_budget", 2001),
+        ("id", "../x"),
+        ("triggers", {"keywords": []}),
+        ("triggers", {"keywords": ["a"], "confidence_threshold": 1.5}),
+        ("triggers", {"keywords": ["a"], "time_of_day": ["25:00-06:00"]}),
+        ("capabilities", []),
+        ("priorty", 1),
+    ):
+        with pytest.raises(jsonschema.ValidationError):
+            validator.validate(card | {key: value})
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from remit.config.definitions import parse_definitions
 from remit.config.schema import capability_schema
 from remit.model.capability import Capability
 from remit.model.limits import Limits
+from remit.model.mount import Mount
 
 FULL = """version: 1
 capabilities:
@@ -37,7 +38,7 @@ capabilities:
     inject: relevant
     skills: [s]
     config_schema: {type: object}
-    mounts: [{path: /x}]
+    mounts: [{path: /x, content: hello, read_only: false}]
   other: {description: Another}
 """
 
@@ -80,7 +81,10 @@ def test_every_key_is_read() -> None:
         "relevant",
         "Use it.\n",
     )
-    assert (thing.config_schema, thing.mounts) == ({"type": "object"}, ({"path": "/x"},))
+    assert (thing.config_schema, thing.mounts) == (
+        {"type": "object"},
+        (Mount("/x", b"hello", read_only=False),),
+    )
 
 
 def test_the_text_above_holds_every_key_there_is() -> None:
@@ -220,3 +224,39 @@ def test_the_schema_for_editors_agrees_with_the_loader() -> None:
         text = f"capabilities: {{a: {body}}}"
         assert list(validator.iter_errors(yaml.safe_load(text)))
         assert read(text)[1]
+
+
+@pytest.mark.parametrize(
+    ("mount", "problem"),
+    [
+        ("{content: x}", "missing_key"),
+        ("{path: /a}", "missing_key"),
+        ("{path: a, content: x}", "invalid_path"),
+        ("{path: /a/../b, content: x}", "invalid_path"),
+        ("{path: /, content: x}", "invalid_path"),
+        ("{path: /a, content: x, encoding: base64}", "invalid_content"),
+        ("{path: /a, content: x, encoding: utf8}", "unknown_value"),
+        ("{path: /a, content: x, read_only: yes}", "wrong_type"),
+        ("{path: /a, content: 1}", "wrong_type"),
+        ("{path: /a, content: x, mode: rw}", "unknown_key"),
+        ("/a", "wrong_type"),
+    ],
+)
+def test_a_mount_that_could_not_be_read_is_a_mistake(mount: str, problem: str) -> None:
+    found = problems_of(f"mounts: [{mount}]\ndescription: x")
+    assert [(one[:2], one.rpartition(" ")[2]) for one in found] == [("3:", problem)]
+
+
+def test_mounts_are_few_and_small() -> None:
+    many = ", ".join(f"{{path: /{number}, content: x}}" for number in range(33))
+    assert problems_of(f"description: x\nmounts: [{many}]") == ["4:13 too_large"]
+    large = f"{{path: /a, content: {'x' * 65_537}}}"
+    assert problems_of(f"description: x\nmounts: [{large}]") == ["4:14 too_large"]
+
+
+def test_a_mount_may_be_given_as_base64() -> None:
+    found, _ = read(
+        "capabilities: {a: {description: x, "
+        'mounts: [{path: /a, content: "/w==", encoding: base64}]}}'
+    )
+    assert found["a"].mounts == (Mount("/a", b"\xff"),)

@@ -93,7 +93,15 @@ def test_a_broken_profile_does_not_hide_the_mistakes_of_another() -> None:
 
 def test_ten_thousand_mistakes_are_bounded() -> None:
     keys = "\n".join(f"bad{at}: 1" for at in range(10_000))
-    assert len(refused(CAPABILITIES, f"name: p\n{keys}")) == MAX_PROBLEMS
+    *shown, more = refused(CAPABILITIES, f"name: p\n{keys}")
+    assert len(shown) == MAX_PROBLEMS
+    assert (more.code, more.place.line) == ("more_problems", MAX_PROBLEMS + 2)
+    assert more.message == "9,800 more mistakes are not shown"
+
+
+def test_as_many_mistakes_as_are_shown_are_not_said_to_be_more() -> None:
+    keys = "\n".join(f"bad{at}: 1" for at in range(MAX_PROBLEMS))
+    assert {one.code for one in refused(CAPABILITIES, f"name: p\n{keys}")} == {"unknown_key"}
 
 
 def load(folder: Path) -> tuple[Files, list[Problem]]:

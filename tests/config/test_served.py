@@ -14,7 +14,7 @@ def test_a_home_that_takes_no_file_is_told_by_name(tmp_path: Path) -> None:
     home = Home(tmp_path)
     home.served.symlink_to("/dev/full")
     with pytest.raises(HomeError) as caught:
-        remember_served(home, load_settings({}, {}, str(tmp_path)))
+        remember_served(home, load_settings({}, {}, str(tmp_path)), "ipc:///nowhere")
     assert str(home.served) in caught.value.message
     assert "No space left" in caught.value.message
     assert "--home" in caught.value.hint

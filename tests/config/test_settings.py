@@ -9,7 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from remit.config.settings import SETTINGS, Settings, load_settings
+from remit.config.settings import load_settings
+from remit.config.settings_table import SETTINGS, Settings
 from remit.errors import SettingsError
 
 
@@ -105,7 +106,12 @@ def test_every_setting_can_stand_in_a_file(here: Path, env: dict[str, str]) -> N
         compositions = "p"
         handlers = ["a.b", "c"]
         handler_paths = ["tools"]
+        capability_dirs = ["caps"]
+        extension_modules = ["a.tides"]
         endpoint = "tcp://127.0.0.1:7420"
+        http = "127.0.0.1:7421"
+        http_origins = ["https://app.example"]
+        http_body_limit = 4096
         log_format = "json"
         log_level = "debug"
         watch = false
@@ -119,13 +125,48 @@ def test_every_setting_can_stand_in_a_file(here: Path, env: dict[str, str]) -> N
         approval_wait = 5
         launch_commands = ["claude"]
         state_value_limit = 1024
+        file_size_limit = 1024
+        file_count_limit = 10
+        file_total_limit = 4096
+        search = "words"
+        embedder_url = "http://127.0.0.1:1/v1"
+        embedder_model = "m"
+        embedder_key_variable = "KEY"
+        token_counter = "chars"
+        learn = false
+        tenant = "blue"
+        discovery_map_tokens = 100
+        discovery_summary_tokens = 100
+        discovery_detail_tokens = 100
+        discovery_total_tokens = 300
+        discovery_top_k = 3
+        discovery_top_n = 1
+        discovery_min_relevance = 0.5
+        card_dirs = ["cards"]
+        workspace_cards = true
+        awareness = "monitor"
+        awareness_window = 3
+        awareness_tokens = 500
+        awareness_most_tokens = 900
+        awareness_scorer = "keyword_density"
+        awareness_second_scorer = "semantic"
+        awareness_second_share = 0.1
+        awareness_force = ["mail"]
+        awareness_exclude = ["billing"]
+        awareness_thresholds = ["mail=0.4"]
+        awareness_rollout = ["main=0.25", "*=1"]
+        awareness_kill_share = 1
+        awareness_position = "last"
+        web_fetch_allow_hosts = ["example.com", "*.example.org"]
+        web_fetch_deny_hosts = ["bad.example.org"]
+        web_fetch_private = true
     """)
     settings = load(here, env)
     assert settings.handlers == ("a.b", "c")
     assert (settings.request_timeout, settings.drain_timeout) == (1.0, 0.5)
     assert settings.home == Path.home() / "state"
     assert [str(origin) for origin in settings.origins.values()] == [
-        f"{here}:{line}" for line in range(2, 21)
+        f"{here}:{line}" for line in range(2, 2 + len(SETTINGS))
     ]
 
 
@@ -133,10 +174,22 @@ def test_every_setting_can_stand_in_a_file(here: Path, env: dict[str, str]) -> N
     ("variable", "text", "name", "value"),
     [
         ("REMIT_HANDLERS", "a.b, c", "handlers", ("a.b", "c")),
+        ("REMIT_CAPABILITY_DIRS", "/a:/b,c", "capability_dirs", (Path("/a"), Path("/b,c"))),
+        ("REMIT_CARD_DIRS", "/a:/b,c", "card_dirs", (Path("/a"), Path("/b,c"))),
         ("REMIT_REQUEST_TIMEOUT", "2.5", "request_timeout", 2.5),
         ("REMIT_MAX_IN_FLIGHT", "16", "max_in_flight", 16),
+        ("REMIT_AWARENESS_ROLLOUT", "main=0.5, *=0", "awareness_rollout", ("main=0.5", "*=0")),
         ("REMIT_ENDPOINT", "ipc:///run/remit.sock", "endpoint", "ipc:///run/remit.sock"),
         ("REMIT_ENDPOINT", "tcp://[::1]:7420", "endpoint", "tcp://[::1]:7420"),
+        ("REMIT_HTTP", "127.0.0.1:7421", "http", "127.0.0.1:7421"),
+        ("REMIT_HTTP", "[::1]:0", "http", "[::1]:0"),
+        ("REMIT_HTTP", "7421", "http", "7421"),
+        (
+            "REMIT_HTTP_ORIGINS",
+            "https://a.example,http://b:8",
+            "http_origins",
+            ("https://a.example", "http://b:8"),
+        ),
     ],
 )
 def test_variables_are_read_from_text(
@@ -158,6 +211,13 @@ def test_variables_are_read_from_text(
         'endpoint = "127.0.0.1:7420"',
         'endpoint = "tcp://127.0.0.1:70000"',
         'endpoint = "tcp://127.0.0.1"',
+        'http = "http://127.0.0.1:7421"',
+        'http = "127.0.0.1"',
+        'http = "127.0.0.1:70000"',
+        "http = 7421",
+        'http_origins = ["*"]',
+        'http_origins = "https://a.example"',
+        "http_body_limit = 10",
         'endpoint = "ipc://relative"',
         "endpoint = 7420",
         'log_format = "xml"',
@@ -174,6 +234,16 @@ def test_variables_are_read_from_text(
         "max_in_flight = true",
         "state_value_limit = 99999999999",
         "state_value_limit = 2024-01-01",
+        'awareness = "sometimes"',
+        'awareness_force = "mail"',
+        'awareness_exclude = ["a b"]',
+        'awareness_thresholds = ["mail"]',
+        'awareness_thresholds = ["mail=1.5"]',
+        'awareness_rollout = ["main=-1"]',
+        "awareness_kill_share = 80",
+        'web_fetch_allow_hosts = "example.com"',
+        'web_fetch_deny_hosts = ["https://example.com"]',
+        'web_fetch_deny_hosts = ["*"]',
     ],
 )
 def test_a_value_of_the_wrong_kind_is_refused_with_its_line(

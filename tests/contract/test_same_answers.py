@@ -7,7 +7,9 @@ from hypothesis import strategies as st
 from tests.contract.stores import NOW, agent, audit_entry, both_stores, public_key, review
 
 from remit.errors import RemitError
+from remit.model.session import SessionKey
 from remit.store.protocol import Store
+from remit.store.records import FileLimits, SessionRecord
 
 KEYS = st.text(alphabet="ab/\U0010ffff", min_size=0, max_size=3)
 JSON = st.recursive(
@@ -23,6 +25,7 @@ PUBLIC_KEYS = st.integers(min_value=0, max_value=4).map(public_key)
 TIMES = st.sampled_from([NOW - 1, NOW, NOW + 1, float("nan")])
 STATUSES = st.sampled_from(["pending", "approved", "rejected", "expired", "unknown"])
 AGENTS = st.builds(agent, NAMES, st.integers(min_value=0, max_value=4))
+SESSIONS = st.builds(SessionRecord, NAMES, NAMES, st.binary(max_size=2))
 ENTRIES = st.builds(
     audit_entry,
     principal=NAMES,
@@ -62,6 +65,9 @@ PRINCIPALS = st.one_of(
     operation("agent_update", agent=NAMES, profile=st.just("q"), body=st.binary(max_size=2)),
     operation("agent_remove", agents=st.lists(NAMES, max_size=3)),
     operation("agent_list"),
+    operation("session_put", record=SESSIONS),
+    operation("session_remove", sessions=st.lists(st.tuples(NAMES, NAMES), max_size=3)),
+    operation("session_list"),
     operation(
         "mail_add",
         to=NAMES,
@@ -75,6 +81,24 @@ PRINCIPALS = st.one_of(
     ),
     operation("mail_count", to=NAMES),
     operation("mail_expire", now=TIMES),
+)
+PLACES = st.builds(SessionKey, NAMES, st.just("k"), st.sampled_from(["", "s"]))
+PATHS = st.sampled_from(["/", "/a", "/a/b", "/a/b/c", "/a0", "/b", "a", ""])
+SMALL = FileLimits(size=3, count=3, total=5, areas=1)
+FILES = st.one_of(
+    operation(
+        "file_put",
+        session=PLACES,
+        path=PATHS,
+        content=st.binary(max_size=4),
+        limits=st.sampled_from([SMALL, FileLimits()]),
+    ),
+    operation("file_get", session=PLACES, path=PATHS),
+    operation("file_list", session=PLACES, prefix=PATHS),
+    operation("file_page", session=PLACES, after=PATHS, max_bytes=st.integers(0, 5)),
+    operation("file_remove", session=PLACES, path=PATHS, recursive=st.booleans()),
+    operation("file_clear", session=PLACES),
+    operation("agent_remove", agents=st.lists(NAMES, max_size=1)),
 )
 AUDIT = st.one_of(
     operation("audit_append", entry=ENTRIES),
@@ -131,9 +155,14 @@ async def test_no_use_of_state_tells_the_stores_apart(operations: list[Operation
 
 
 @given(operations=st.lists(PRINCIPALS, max_size=25))
-async def test_no_use_of_keys_agents_and_mail_tells_the_stores_apart(
+async def test_no_use_of_keys_agents_sessions_and_mail_tells_the_stores_apart(
     operations: list[Operation],
 ) -> None:
+    await assert_same_answers(operations)
+
+
+@given(operations=st.lists(FILES, max_size=25))
+async def test_no_use_of_files_tells_the_stores_apart(operations: list[Operation]) -> None:
     await assert_same_answers(operations)
 
 

@@ -1,6 +1,8 @@
 """The answers of events have the fields that the reference names."""
 
+import threading
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +13,35 @@ from tests.docs.terminal import Terminal, open_terminal
 import remit_client.sync
 from remit_client.keys import new_key
 
+EXTENSION = "extensions: [{name: tides, description: Predicts tides, module: tides}]"
+MODULE = """
+from remit.runtime.registry import event_handler
+
+
+@event_handler("tide:predict", effect="read")
+async def predict() -> None:
+    'Predict.'
+"""
 CALLS: list[tuple[str, dict[str, Any]]] = [
     ("agent:spawn", {"profile": "communicator", "agent_id": "ann"}),
     ("agent:list", {}),
     ("agent:send_message", {"agent_id": "ann", "message": "hello"}),
     ("agent:status", {"agent_id": "ann"}),
+    ("agent:runtime", {"agent_id": "ann", "query": "talk"}),
     ("agent:update", {"agent_id": "ann", "profile": "minimal"}),
     ("agent:terminate", {"agent_id": "ann"}),
     ("audit:query", {}),
     ("audit:verify", {}),
-    ("capability:get", {"id": "base"}),
+    ("awareness:select", {"messages": ["keep it in the shared state"]}),
+    ("awareness:inject", {"files": [], "messages": ["keep it in the shared state"]}),
+    ("awareness:cards", {}),
+    ("awareness:outcome", {"useful": True}),
+    ("awareness:outcomes", {}),
+    ("awareness:switch", {"on": True}),
+    ("capability:create", {"id": "notes", "description": "d", "event_patterns": ["state:get"]}),
+    ("capability:update", {"id": "notes", "system_prompt": "Take notes."}),
+    ("capability:get", {"id": "notes"}),
+    ("capability:remove", {"id": "notes"}),
     ("capability:list", {}),
     ("capability:of_event", {"event": "state:get"}),
     ("composition:get", {"name": "observer"}),
@@ -33,11 +54,36 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("config:reload", {}),
     ("conversation:active", {}),
     ("conversation:create", {}),
+    ("discovery:discover", {"query": "keep a value"}),
+    ("discovery:discover", {"query": "keep a value", "render": True}),
+    ("discovery:tools", {"query": "keep a value"}),
+    ("discovery:describe", {"id": "tool:state:set"}),
+    ("discovery:feedback", {"id": "tool:state:set", "worked": True, "query": "keep a value"}),
+    ("discovery:stats", {}),
+    ("discovery:refresh", {}),
+    ("discovery:examples", {}),
+    ("discovery:forget", {}),
     ("event:subscribe", {"patterns": ["state:*"]}),
     ("event:unsubscribe", {"patterns": ["state:*"]}),
+    ("extension:list", {}),
+    ("extension:load", {"id": "tides"}),
+    ("extension:unload", {"id": "tides"}),
+    ("file:write_file", {"path": "/a/b", "content": "hello"}),
+    ("file:read_file", {"path": "/a/b"}),
+    ("file:list_directory", {}),
+    ("file:grep_files", {"pattern": "h"}),
+    ("file:stat_file", {"path": "/a/b"}),
+    ("file:delete_file", {"path": "/a/b"}),
     ("key:add", {"name": "eve", "public_key": new_key("eve").public_key, "profile": "minimal"}),
     ("key:list", {}),
     ("key:revoke", {"name": "eve"}),
+    ("key:token", {}),
+    ("key:tokens", {}),
+    ("key:revoke_token", {"id": "the one that was made"}),
+    ("math:add", {"a": 1, "b": 2}),
+    ("math:subtract", {"a": 1, "b": 2}),
+    ("math:multiply", {"a": 1, "b": 2}),
+    ("math:divide", {"a": 1, "b": 2}),
     ("message:publish", {"channel": "team", "data": 1}),
     ("message:subscribe", {"channels": ["team"]}),
     ("message:subscriptions", {}),
@@ -45,9 +91,14 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("permission:check", {"event": "state:get"}),
     ("permission:check_many", {"events": ["state:get"]}),
     ("permission:explain", {"event": "state:get", "profile": "minimal"}),
+    ("permission:explain", {"event": "state:get"}),
     ("permission:matrix", {}),
     ("review:list", {}),
     ("review:decide", {"id": "orchestrator/network_access", "decision": "approve"}),
+    ("session:open", {"session": "calm", "max_effect": "read"}),
+    ("session:narrow", {"session": "calm", "disallowed_tools": ["key:list"]}),
+    ("session:list", {}),
+    ("session:close", {"session": "calm"}),
     ("state:set", {"key": "a", "value": 1}),
     ("state:get", {"key": "a"}),
     ("state:list", {}),
@@ -63,6 +114,11 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("system:help", {"format": "ultra_compact"}),
     ("system:help", {"format": "mcp"}),
     ("system:stats", {}),
+    ("time:get_current_time", {}),
+    ("todo:write_todos", {"todos": []}),
+    ("weather:get_forecast", {"city": "Oslo"}),
+    ("weather:get_weather", {"city": "Oslo"}),
+    ("web:web_fetch", {"url": "http://127.0.0.1:PORT/"}),
 ]
 
 
@@ -70,7 +126,14 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
 def home() -> Iterator[Path]:
     terminal: Terminal
     with open_terminal() as terminal:
-        terminal.run("remit serve")
+        folder = terminal.home / ".config" / "remit" / "capabilities"
+        folder.mkdir(parents=True)
+        (folder / "extensions.yaml").write_text(EXTENSION, encoding="utf-8")
+        (folder / "tides.py").write_text(MODULE, encoding="utf-8")
+        terminal.run(
+            f"remit serve --extension-modules tides --handler-paths {folder}"
+            " --web-fetch-private true"
+        )
         yield terminal.home / ".local" / "state" / "remit"
 
 
@@ -78,10 +141,23 @@ def test_every_event_of_the_reference_is_called() -> None:
     assert {event for event, _ in CALLS} == set(_answers())
 
 
-def test_answers_have_the_documented_fields_and_no_others(home: Path) -> None:
+@pytest.fixture(scope="module")
+def port() -> Iterator[str]:
+    """Where a web server listens; what it answers does not matter."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as server:
+        threading.Thread(target=server.serve_forever).start()
+        yield str(server.server_port)
+        server.shutdown()
+
+
+def test_answers_have_the_documented_fields_and_no_others(home: Path, port: str) -> None:
     seen: dict[str, set[str]] = {}
     with remit_client.sync.connect(home=home) as remit:
         for event, data in CALLS:
+            if event == "web:web_fetch":
+                data = {"url": data["url"].replace("PORT", port)}  # noqa: PLW2901
+            if event == "key:revoke_token":
+                data = {"id": remit.call("key:tokens")["items"][0]["id"]}  # noqa: PLW2901
             fields = set(remit.call(event, data))
             always = {field for field in _answers()[event] if not field.endswith("?")}
             known = {field.removesuffix("?") for field in _answers()[event]}

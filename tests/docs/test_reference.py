@@ -11,17 +11,27 @@ from typing import Any
 import click
 import msgspec
 import pytest
-from tests.docs.pages import ROOT, codes, rows, sections
+from tests.docs.pages import ROOT, blocks, codes, rows, sections
 
 import remit.errors
 import remit_client.errors
 from remit.app.handlers import BUILT_IN
+from remit.awareness.cards import CardLibrary, CardRoot
+from remit.awareness.scorers import load_scorers
+from remit.awareness.selection import SkipReason
 from remit.cli.main import remit as command_line
 from remit.config.capability_file import CAPABILITY_FIELDS
+from remit.config.card_file import CARD, CARD_ALIASES, TRIGGERS
 from remit.config.composition_file import COMPONENTS
+from remit.config.descriptor_keys import ALIASES
+from remit.config.extension_file import CATALOGUE, CHANNEL, EXTENSION
 from remit.config.home import Home
+from remit.config.manifest_file import MANIFEST
+from remit.config.mount_kind import MOUNT
 from remit.config.schema import capability_schema, composition_schema
-from remit.config.settings import SETTINGS
+from remit.config.settings_table import SETTINGS
+from remit.config.skill_file import SKILL_KEYS
+from remit.discovery.scan import Directory, scan
 from remit.model.capability import STATUSES
 from remit.model.composition import VARIABLE_TYPES
 from remit.model.decision import Reason
@@ -29,6 +39,7 @@ from remit.model.limits import LIMIT_NAMES
 from remit.model.place import DefinitionError
 from remit.runtime.context import Context
 from remit.runtime.describe import parameters
+from remit.runtime.given import GIVEN
 from remit.runtime.handler import Handler
 from remit.runtime.loading import load_handlers
 from remit.runtime.registry import REGISTRY, event_handler
@@ -240,6 +251,7 @@ def test_every_key_of_capabilities_yaml_is_documented_and_no_other() -> None:
     found = page("capability-yaml")
     assert set(rows(found["Keys of the file"])) == set(capability_schema()["properties"])
     assert set(rows(found["Keys of a capability"])) == set(CAPABILITY_FIELDS)
+    assert set(rows(found["Keys of a mount"])) == set(MOUNT.fields)
     assert set(rows(found["Keys of limits"])) == set(LIMIT_NAMES)
 
 
@@ -252,8 +264,72 @@ def test_every_key_of_a_composition_is_documented_and_no_other() -> None:
         ("Keys of a capability entry", "capabilities"),
         ("Keys of a mixin", "mixins"),
         ("Keys of a variable", "variables"),
+        ("Keys of a launcher", "launcher"),
     ):
         assert set(rows(found[title])) == _keys_inside(schema[key]), title
+
+
+def test_every_key_of_files_in_capability_directories_is_documented_and_no_other() -> None:
+    found = page("capability-dirs")
+    for title, kind in (
+        ("Keys of a manifest", MANIFEST),
+        ("Keys of an extension", EXTENSION),
+        ("Keys of a channel", CHANNEL),
+        ("Keys of extensions.yaml", CATALOGUE),
+    ):
+        documented = rows(found[title])
+        assert set(documented) == set(kind.fields), title
+        required = {name for name, field in kind.fields.items() if field.required}
+        assert {n for n, cells in documented.items() if ", required" in cells[0]} == required, title
+    spelled = rows(found["Other spellings"])
+    assert {name: codes(cells[0])[0] for name, cells in spelled.items()} == ALIASES
+
+
+def test_every_key_of_a_skill_is_documented_and_no_other() -> None:
+    documented = rows(page("capability-dirs")["Keys of a skill"])
+    assert set(documented) == set(SKILL_KEYS)
+    for name, others in SKILL_KEYS.items():
+        assert set(others) <= set(codes(documented[name][0])), name
+
+
+def test_the_files_that_the_page_on_capability_directories_shows_load(tmp_path: Path) -> None:
+    for block in blocks(REFERENCE / "capability-dirs.md"):
+        if block.directive == "file":
+            (tmp_path / block.argument).write_text(block.text, encoding="utf-8")
+    found = scan([Directory(tmp_path, "configured")])
+    assert found.problems == ()
+    assert [one.id for one in found.descriptors] == [
+        "channel:telegram",
+        "extension:giphy",
+        "tool:find-documents",
+    ]
+
+
+def test_every_key_of_a_card_is_documented_and_no_other() -> None:
+    found = page("cards")
+    for title, kind in (("Keys of a card", CARD), ("Keys of triggers", TRIGGERS)):
+        documented = rows(found[title])
+        assert set(documented) == set(kind.fields), title
+        required = {name for name, field in kind.fields.items() if field.required}
+        assert {n for n, cells in documented.items() if ", required" in cells[0]} == required, title
+    spelled = rows(found["Other spellings of card keys"])
+    assert {name: codes(cells[0])[0] for name, cells in spelled.items()} == CARD_ALIASES
+
+
+def test_every_reason_and_scorer_of_cards_is_documented_and_no_other() -> None:
+    found = page("cards")
+    assert set(rows(found["Reasons"])) == set(typing.get_args(SkipReason))
+    ours = load_scorers(lambda _messages, _texts: [], entry_points=()).by_name
+    assert set(rows(found["Scorers"])) == set(ours)
+
+
+def test_the_card_that_the_page_on_cards_shows_loads(tmp_path: Path) -> None:
+    for block in blocks(REFERENCE / "cards.md"):
+        if block.directive == "file":
+            (tmp_path / block.argument).write_text(block.text, encoding="utf-8")
+    found = CardLibrary([CardRoot(tmp_path, "operator")]).load()
+    assert (found.problems, found.quarantined) == ((), ())
+    assert [one.card.id for one in found.cards] == ["token-economy"]
 
 
 def _keys_inside(schema: Any) -> set[str]:
@@ -286,6 +362,12 @@ def test_every_argument_of_the_decorator_is_documented_and_no_other() -> None:
     expected = {p.name: [] if p.default is p.empty else [repr(p.default)] for p in found}
     documented = rows(page("handlers")["Arguments of event_handler"])
     assert {name: codes(cells[0]) for name, cells in documented.items()} == expected
+
+
+def test_every_type_that_is_filled_in_is_documented_with_its_module_and_no_other() -> None:
+    documented = rows(page("handlers")["Types that are filled in"])
+    found = {name: codes(cells[0])[0] for name, cells in documented.items()}
+    assert found == {kind.__name__: kind.__module__ for kind in GIVEN}
 
 
 def test_every_member_of_the_context_is_documented_and_no_other() -> None:

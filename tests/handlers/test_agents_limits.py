@@ -9,7 +9,8 @@ from tests.handlers.family import Family
 
 from remit.model.limits import Limits
 from remit.runtime.call import Call
-from remit.runtime.dispatcher import RunningCall, WrittenDenial
+from remit.runtime.dispatcher import WrittenDenial
+from remit.runtime.runner import RunningCall
 from remit_client.wire import Request
 
 

@@ -172,6 +172,18 @@ async def test_a_drafter_sees_of_a_plan_what_it_holds_itself(desk: Desk) -> None
     assert "state:set" not in repr(told)
 
 
+async def test_a_drafter_sees_approvals_of_its_own_events_and_no_denials_or_reviews(
+    desk: Desk,
+) -> None:
+    guards = "approval_required: [state:get]\ndisallowed_tools: ['state:*', Bash]\n"
+    files = {"new.yaml": f"name: new\ncapabilities: {{read: true}}\n{guards.splitlines()[0]}\n"}
+    told = await desk.ask("reader", "composition:plan", {"compositions": files})
+    assert told["profiles"]["new"]["approval_added"] == ("state:get",)
+    files = {"reader.yaml": f"name: reader\ncapabilities: {{read: true}}\n{guards}"}
+    answer = await desk.answer("reader", "composition:plan", {"compositions": files})
+    assert "state:set" not in repr(answer)
+
+
 @pytest.mark.parametrize(
     ("text", "hidden", "missing"),
     [

@@ -13,9 +13,16 @@ async def test_a_summary_counts_by_namespace(desk: Desk) -> None:
     told = await desk.ask("minimal", "system:discover")
     assert told == {
         "level": "summary",
-        "total": 9,
+        "total": 17,
         "revision": 1,
-        "namespaces": {"event": 2, "permission": 4, "system": 3},
+        "namespaces": {
+            "agent": 1,
+            "awareness": 3,
+            "discovery": 4,
+            "event": 2,
+            "permission": 4,
+            "system": 3,
+        },
     }
 
 
@@ -52,6 +59,9 @@ async def test_the_shortest_format_is_one_line_a_namespace(desk: Desk) -> None:
     asked = {"level": "full", "format": "ultra_compact"}
     told = await desk.ask("minimal", "system:discover", asked)
     assert told["text"].splitlines() == [
+        "agent: runtime",
+        "awareness: cards inject select",
+        "discovery: describe discover stats tools",
         "event: subscribe unsubscribe",
         "permission: changed check check_many explain",
         "system: discover health help",
@@ -84,4 +94,4 @@ async def test_a_filtered_tool_list_bills_what_it_sends(desk: Desk) -> None:
 
 async def test_help_without_an_event_lists_what_the_caller_has(desk: Desk) -> None:
     told = await desk.ask("minimal", "system:help")
-    assert (told["level"], told["total"]) == ("namespace", 9)
+    assert (told["level"], told["total"]) == ("namespace", 17)

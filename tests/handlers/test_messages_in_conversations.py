@@ -88,6 +88,64 @@ async def test_only_agents_of_ones_own_tree_are_brought_in(board: Switchboard) -
     await open_one(board.line("operator"), "eve", "tim")
 
 
+async def test_siblings_share_a_conversation_without_their_parent(board: Switchboard) -> None:
+    lead, tim, tom = board.line("lead"), board.line("tim"), board.line("tom")
+    channel = await open_one(tim, "tom")
+    for one in (tim, tom):
+        await one.ask("message:subscribe", {"channels": [channel]})
+    assert await tom.ask("message:publish", {"channel": channel, "data": 1}) == {"delivered": 2}
+    assert (len(tim.heard), len(tom.heard)) == (1, 1)
+    assert await lead.refused("message:subscribe", {"channels": [channel]}) == "not_found"
+
+
+FAMILY = {
+    "ann": None,
+    "a1": "ann",
+    "a2": "ann",
+    "a11": "a1",
+    "a21": "a2",
+    "bob": None,
+    "b1": "bob",
+}
+
+
+@pytest.mark.parametrize("caller", [*FAMILY, "operator"])
+async def test_whom_one_may_send_a_message_one_may_share_a_conversation_with(caller: str) -> None:
+    board = Switchboard()
+    for name, parent in FAMILY.items():
+        board.line(name, parent=parent)
+    one, reached = board.line(caller), set()
+    for other in [*FAMILY, "operator", "nobody"]:
+        sent = await one.answer("agent:send_message", {"agent_id": other, "message": 1})
+        opened = await one.answer("conversation:create", {"participants": [other]})
+        assert {sent.error and sent.error.code, opened.error and opened.error.code} in (
+            {None},
+            {"unknown_agent"},
+        )
+        if opened.error is None:
+            reached.add(other)
+            channel = opened.data["channel"]
+            await board.line(other).ask("message:subscribe", {"channels": [channel]})
+            said = await one.ask("message:publish", {"channel": channel, "data": 1})
+            assert said["delivered"] == 1
+    tree = {name for name in FAMILY if caller == "operator" or name[0] == caller[0]}
+    assert reached == {*tree, "operator"}
+
+
+async def test_a_later_agent_with_the_same_name_and_key_does_not_take_part(
+    board: Switchboard,
+) -> None:
+    channel = await open_one(board.line("lead"), "tim")
+    fleet = board.desk.authority.fleet
+    tim = fleet.get("tim")
+    assert tim is not None
+    fleet.remove(["tim"])
+    fleet.add(tim)
+    assert await board.line("tim").refused("message:subscribe", {"channels": [channel]}) == (
+        "not_found"
+    )
+
+
 async def test_a_later_agent_of_the_same_name_does_not_take_part(board: Switchboard) -> None:
     channel = await open_one(board.line("lead"), "tim")
     fleet = board.desk.authority.fleet

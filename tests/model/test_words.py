@@ -46,6 +46,10 @@ def test_short_words_and_other_scripts_are_left_alone() -> None:
     ]
 
 
+def test_what_is_too_long_for_a_word_is_left_alone() -> None:
+    assert stem("x" * 41 + "ing") == "x" * 41 + "ing"
+
+
 def test_stemming_can_be_switched_off() -> None:
     assert words("Invoices", stemmed=False) == ["invoices"]
 

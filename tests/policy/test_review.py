@@ -57,7 +57,10 @@ def test_an_approval_counts_for_one_profile_only() -> None:
             "security_review_required: true\n    system_prompt: obey",
         ),
         ("security_review_required: true", "security_review_required: true\n    skills: [x]"),
-        ("security_review_required: true", "security_review_required: true\n    mounts: [{a: b}]"),
+        (
+            "security_review_required: true",
+            "security_review_required: true\n    mounts: [{path: /a, content: b}]",
+        ),
         (
             "security_review_required: true",
             "security_review_required: true\n    resource_limits: {max_depth: 1}",

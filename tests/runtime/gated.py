@@ -13,6 +13,7 @@ from remit.runtime.capability_reviews import approvals_in, load_decisions
 from remit.runtime.dispatcher import Dispatcher
 from remit.runtime.keyring import KeyRing
 from remit.runtime.registry import Registry
+from remit.runtime.table import HandlerTable
 from remit.store.memory import MemoryStore
 from remit_client.wire import Answer
 
@@ -20,6 +21,7 @@ CATALOGUE = """\
   base: {description: x, event_patterns: [system:health], always_included: true}
   vault: {description: x, event_patterns: [vault:open, vault:look]}
   launch: {description: x, event_patterns: [rocket:launch]}
+  writing: {description: x, event_patterns: [state:set]}
   reviewing: {description: x, event_patterns: [review:list, review:decide]}
   auditing: {description: x, event_patterns: [audit:query, audit:verify]}
   network:
@@ -35,6 +37,8 @@ PROFILES = {
     "pilot": "capabilities: [launch, reviewing]",
     "free": "capabilities: [vault, reviewing, auditing]",
     "reviewer": "capabilities: [reviewing]",
+    "writer": "capabilities: [writing]\napproval_required: ['state:*']",
+    "scribe": "capabilities: [writing, reviewing]\nlimits: {state_prefixes: ['team/a/']}",
     "networked": "capabilities: [network]",
     "own": "capabilities: [network, reviewing]",
 }
@@ -45,6 +49,7 @@ class GatedDesk:
 
     def __init__(self, store: MemoryStore | None = None, *, wait: float = 0.0) -> None:
         self.now = 1000.0
+        self.ticks = 0.0
         self.runs: list[Any] = []
         self.wait = wait
         self.store = store or MemoryStore(clock=lambda: self.now)
@@ -74,23 +79,23 @@ class GatedDesk:
         handlers = {**built_in_handlers(), **registry.handlers()}
         decisions = await load_decisions(self.store)
         self.authority = Authority(
-            [each.spec for each in handlers.values()],
+            HandlerTable(handlers),
             self._read,
             approvals=approvals_in(decisions),
         )
         self.keyring = KeyRing("operator-key", self.authority.fleet)
         self.services = make_services(
             self.authority,
-            handlers,
             self.store,
             self.keyring,
+            clock=lambda: self.ticks,
             wall_clock=lambda: self.now,
             approval_timeout=300,
             approval_wait=self.wait or 0.001,
             decisions=decisions,
         )
         await self.services.approvals.load()
-        self.dispatcher = Dispatcher(self.services, handlers, timeout=5)
+        self.dispatcher = Dispatcher(self.services, timeout=5)
         return self
 
     def _read(self) -> Files:

@@ -161,6 +161,38 @@ async def test_an_approval_that_is_not_used_lapses(desk: GatedDesk) -> None:
     assert await pending(desk, {"number": 1}) != review
 
 
+async def test_a_clock_that_is_set_back_gives_no_approval_more_time(desk: GatedDesk) -> None:
+    request = await pending(desk, {"number": 1})
+    await desk.decide("operator", await pending(desk, {"number": 2}))
+    desk.now -= 3600
+    desk.ticks += 301
+    listed = await desk.ask("operator", "review:list", {})
+    assert request not in [item["id"] for item in listed["items"]]
+    refused = await desk.decide("operator", request)
+    assert refused.error is not None
+    assert refused.error.code == "conflict"
+    await pending(desk, {"number": 2})
+    assert desk.runs == []
+
+
+async def test_an_approval_outlives_a_clock_that_is_set_back(desk: GatedDesk) -> None:
+    await desk.decide("operator", await pending(desk, {"number": 1}))
+    desk.now -= 3600
+    desk.ticks += 299
+    assert await desk.ask("ann", OPEN, {"number": 1}) == 1
+
+
+async def test_a_daemon_does_not_take_over_an_approval_from_the_future(desk: GatedDesk) -> None:
+    request = await pending(desk, {"number": 1})
+    await desk.decide("operator", await pending(desk, {"number": 2}))
+    desk.now -= 3600
+    later = await desk.restarted()
+    later.hire("ann", "gated")
+    assert (await later.decide("operator", request)).error is not None
+    await pending(later, {"number": 2})
+    assert desk.runs == []
+
+
 @pytest.mark.parametrize("moment", ["asked", "approved", "used"])
 async def test_a_restart_loses_and_repeats_nothing(desk: GatedDesk, moment: str) -> None:
     review = await pending(desk, {"number": 1})
@@ -284,6 +316,20 @@ async def test_a_reviewer_does_not_even_see_what_it_could_not_do(desk: GatedDesk
     assert hidden.error is not None
     assert none.error is not None
     assert repr(hidden.error).replace(review, "0" * 12) == repr(none.error)
+
+
+async def test_a_reviewer_neither_sees_nor_decides_about_keys_that_it_may_not_touch(
+    desk: GatedDesk,
+) -> None:
+    desk.hire("eve", "writer")
+    desk.hire("sam", "scribe")
+    near = await pending(desk, {"key": "team/a/x", "value": 1}, "eve", "state:set")
+    far = await pending(desk, {"key": "team/b/x", "value": 1}, "eve", "state:set")
+    assert [one["id"] for one in (await desk.ask("sam", "review:list"))["items"]] == [near]
+    hidden = await desk.decide("sam", far)
+    assert hidden.error is not None
+    assert hidden.error.code == "not_found"
+    assert (await desk.decide("sam", near)).ok
 
 
 # ---- what is written down ----

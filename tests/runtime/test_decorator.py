@@ -8,8 +8,13 @@ import pytest
 from tests.fakes import Desk, texts
 
 from remit.errors import HandlerError, RemitError
+from remit.model.grant import Grant
+from remit.model.principal import Principal
+from remit.model.session import SessionKey
+from remit.policy.catalogue import Catalogue
 from remit.runtime.context import Context
 from remit.runtime.registry import Registry
+from remit.store.protocol import Store
 
 CATALOGUE = "  lab: {description: Experiments}\n"
 
@@ -71,6 +76,38 @@ async def test_the_context_is_found_by_its_type_whatever_its_name_and_place(
 
     registry.event_handler("lab:who", capability="lab")(before if first else after)
     assert await desk(registry).ask("user", "lab:who", {"key": "a"}) == "ann a"
+
+
+async def test_what_is_asked_for_by_type_is_filled_in_and_is_no_field(registry: Registry) -> None:
+    @registry.event_handler("lab:all", capability="lab", effect="read")
+    async def everything(  # noqa: PLR0913, PLR0917 - one of each
+        caller: Principal,
+        key: str,
+        held: Grant,
+        definitions: Catalogue,
+        kept: Store,
+        ctx: Context,
+        session: SessionKey,
+    ) -> list[object]:
+        same = (caller is ctx.principal, held is ctx.grant, definitions is ctx.catalogue)
+        return [caller.id, key, *same, kept is ctx.services.store, session]
+
+    served = desk(registry)
+    expected = ["ann", "a", True, True, True, True, SessionKey("ann")]
+    assert await served.ask("user", "lab:all", {"key": "a"}) == expected
+    assert set(registry.handlers()["lab:all"].input_schema["properties"]) == {"key"}
+    for name in ("caller", "session", "kept"):
+        answer = await served.answer("user", "lab:all", {"key": "a", name: {"owner": "eve"}})
+        assert answer.error is not None
+        assert answer.error.code == "invalid_data"
+
+
+async def test_a_whole_request_stands_beside_what_is_filled_in(registry: Registry) -> None:
+    @registry.event_handler("lab:greet", capability="lab", effect="read")
+    def greet(caller: Principal, request: Greeting, session: SessionKey) -> str:
+        return f"{caller.id} {request.name} {session.owner}"
+
+    assert await desk(registry).ask("user", "lab:greet", {"name": "bob"}) == "ann bob ann"
 
 
 async def test_a_request_cannot_fill_the_context(registry: Registry) -> None:

@@ -1,6 +1,5 @@
 """A store that cannot be written keeps nobody's rights alive."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -35,7 +34,7 @@ class FillingStore(MemoryStore):
 
 
 @pytest.fixture
-def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[FillingStore]:
+def store(monkeypatch: pytest.MonkeyPatch) -> FillingStore:
     made = FillingStore(clock=lambda: 0.0)
     monkeypatch.setattr("tests.fakes.MemoryStore", lambda **_options: made)
     return made

@@ -14,7 +14,7 @@ from remit.app.card_settings import (
 from remit.app.parts import Cards
 from remit.app.watch_capabilities import watch_capabilities
 from remit.awareness.cards import CardLibrary
-from remit.config.settings import Settings
+from remit.config.settings_table import Settings
 from remit.runtime.services import Services
 
 

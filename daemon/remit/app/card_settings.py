@@ -6,7 +6,7 @@ from pathlib import Path
 
 from remit.awareness.cards import CardRoot, card_roots
 from remit.awareness.scorers import Rank, Scorers, load_scorers
-from remit.config.settings import Settings
+from remit.config.settings_table import Settings
 from remit.runtime.awareness_config import AwarenessConfig
 
 

@@ -10,7 +10,7 @@ import msgspec
 from remit.app.workbench import open_workbench
 from remit.config.home import Home, inspect_home, ipc_endpoint
 from remit.config.lock import running_pid
-from remit.config.settings import Settings
+from remit.config.settings_table import Settings
 from remit.errors import RemitError
 from remit.model.place import DefinitionError
 

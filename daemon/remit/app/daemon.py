@@ -13,23 +13,34 @@ import anyio
 import structlog
 
 from remit import __version__
+from remit.app.awaring import awaring, configured_cards
+from remit.app.discovering import configured_search, discovering
 from remit.app.handlers import load_all_handlers
 from remit.app.launching import forget_identity, launching
 from remit.app.parts import make_services
 from remit.app.reload import open_authority
 from remit.app.secrets import first_keys
 from remit.app.watch import watch_definitions
+from remit.app.web import web
 from remit.app.workbench import definition_files, definition_paths
 from remit.config.home import Home, ipc_endpoint, prepare_home
 from remit.config.lock import hold_lock
-from remit.config.served import remember_served
-from remit.config.settings import Settings
+from remit.config.served import remember_extensions, remember_served
+from remit.config.settings_table import Settings
+from remit.errors import HomeError, StoreError
 from remit.faces.zmq import Limits, serve
 from remit.faces.zmq.peers import Peer
+from remit.model.cause import Cause
+from remit.model.web_access import HostRules, WebAccess
 from remit.runtime.capability_reviews import approvals_in, load_decisions
 from remit.runtime.dispatcher import Dispatcher
+from remit.runtime.extension_memory import restore
 from remit.runtime.keyring import KeyRing
+from remit.runtime.loading import bring_in
+from remit.runtime.made_capabilities import load_made
 from remit.runtime.services import Services
+from remit.runtime.table import HandlerTable
+from remit.store.records import FileLimits
 from remit.store.sqlite import SqliteStore
 
 log = structlog.get_logger()
@@ -60,10 +71,16 @@ class Daemon:
             "events": len(catalogue.universe.names),
         }
 
-    async def reload(self) -> None:
+    async def reload(self, cause: Cause) -> None:
         """Read the definitions again; a bad edit changes nothing but the mark that says so."""
+        self.services.finder.folders_changed()
+        self.services.awareness.shelf.changed()
         try:
-            await self.services.reloader.reload()
+            await self.services.reloader.reload(cause)
+        except StoreError as error:
+            log.error(  # noqa: TRY400 - no traceback: the message says it all
+                "reload_failed", problem=error.message, hint="then: remit reload"
+            )
         except Exception:  # a reload that breaks must not end what is in force
             log.exception("reload_failed")
 
@@ -85,20 +102,27 @@ async def run_daemon(settings: Settings) -> AsyncGenerator[Daemon]:
         loaded = load_all_handlers(settings)
         for failure in loaded.failures:
             log.error("handlers_not_loaded", module=failure.module, problem=str(failure))
-        specs = [handler.spec for handler in loaded.handlers.values()]
         async with SqliteStore(str(home.database)) as store:
             decisions = await load_decisions(store)
+            search = configured_search(settings)
+            restored = await restore(
+                store,
+                HandlerTable(loaded.handlers),
+                search.gather,
+                settings.extension_modules,
+                bring_in,
+            )
             authority, difference = await open_authority(
-                specs,
+                restored.table,
                 lambda: definition_files(settings),
                 store,
                 approvals=approvals_in(decisions),
+                made=await load_made(store),
             )
             keyring = KeyRing(keys.operator_public, authority.fleet)
             await keyring.load(store)
             services = make_services(
                 authority,
-                loaded.handlers,
                 store,
                 keyring,
                 audit_sample=settings.audit_sample,
@@ -108,9 +132,19 @@ async def run_daemon(settings: Settings) -> AsyncGenerator[Daemon]:
                 approval_wait=settings.approval_wait,
                 decisions=decisions,
                 state_value_limit=settings.state_value_limit,
+                web=_web_access(settings),
+                file_limits=FileLimits(
+                    size=settings.file_size_limit,
+                    count=settings.file_count_limit,
+                    total=settings.file_total_limit,
+                ),
+                search=search,
+                extension_modules=settings.extension_modules,
+                cards=configured_cards(settings),
             )
-            await services.approvals.load()
-            dispatcher = Dispatcher(services, loaded.handlers, timeout=settings.request_timeout)
+            services.extensions.begin(restored)
+            await _load(services)
+            dispatcher = Dispatcher(services, timeout=settings.request_timeout)
             async with serve(
                 dispatcher,
                 keyring,
@@ -122,27 +156,54 @@ async def run_daemon(settings: Settings) -> AsyncGenerator[Daemon]:
             ) as face:
                 keyring.on_revoke = partial(_end, home, services, face.evict)
                 services.courier.post = face
+                services.traffic = face.stats
+                services.load = face.load
                 face.on_arrival = lambda peer: services.mailbox.arrived(peer.name)
                 face.on_gone = partial(_forget, services)
-                if difference is not None:
-                    services.reloader.announce(difference)
+                await services.reloader.begin(difference)
                 daemon = Daemon(services, dispatcher, {"zmq": face.endpoint})
-                with _findable(home, settings, face.endpoint):
+                with _findable(home, settings, services, face.endpoint):
                     async with (
-                        _watching(settings, daemon.reload),
+                        web(settings, services, dispatcher, daemon.endpoints),
+                        _watching(settings, partial(daemon.reload, Cause("files_edited"))),
                         services.auditor.rotating(),
                         services.mailbox.delivering(),
                         launching(settings, services, face.endpoint),
+                        discovering(settings, services),
+                        awaring(settings, services),
                     ):
                         yield daemon
 
 
+def _web_access(settings: Settings) -> WebAccess:
+    hosts = HostRules(settings.web_fetch_allow_hosts or None, settings.web_fetch_deny_hosts)
+    if settings.web_fetch_private:
+        log.warning("web_fetch_private", danger="agents can reach this host and its networks")
+    return WebAccess(hosts, private=settings.web_fetch_private)
+
+
+async def _load(services: Services) -> None:
+    """Take over what outlives a restart."""
+    await services.approvals.load()
+    await services.tokens.load()
+
+
 @contextmanager
-def _findable(home: Home, settings: Settings, endpoint: str) -> Generator[None]:
+def _findable(home: Home, settings: Settings, services: Services, endpoint: str) -> Generator[None]:
     """Write down where and what is served, for as long as it is."""
-    remember_served(home, settings)
-    home.endpoint.write_text(endpoint + "\n", encoding="utf-8")
+    extensions = services.extensions
+
+    def changed(modules: list[str]) -> None:
+        try:
+            remember_extensions(home, settings, modules)
+        except (
+            HomeError
+        ) as error:  # commands beside the daemon know less; it is served all the same
+            log.warning("served_not_written", problem=error.message)
+
     try:
+        remember_served(home, settings, endpoint, extensions.loaded.values())
+        extensions.on_change = changed
         yield
     finally:
         home.endpoint.unlink(missing_ok=True)
@@ -192,7 +253,7 @@ async def serve_until_stopped(
                 if received != signal.SIGHUP:
                     log.info("stopping", signal=signal.Signals(received).name)
                     break
-                await daemon.reload()
+                await daemon.reload(Cause("signal"))
 
 
 def leave() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from remit.app.parts import Search
-from remit.config.settings import Settings
+from remit.config.settings_table import Settings
 from remit.discovery.scan import Directory, Scanner, directories
 from remit.runtime.finder import Gathered
 from remit.runtime.finding import DiscoveryConfig

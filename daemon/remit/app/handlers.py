@@ -5,26 +5,39 @@ from pathlib import Path
 
 import msgspec
 
-from remit.config.settings import Settings
+from remit.config.settings_table import Settings
 from remit.runtime.handler import Handler
 from remit.runtime.loading import ModuleFailure, load_handlers, plugin_modules
 from remit.runtime.registry import REGISTRY
 
 BUILT_IN = (
+    "remit.builtins.current_time",
+    "remit.builtins.session_file_system",
+    "remit.builtins.stateless_todo_list",
+    "remit.builtins.test_math",
+    "remit.builtins.test_weather",
+    "remit.builtins.web_fetch",
     "remit.handlers.agent",
+    "remit.handlers.agent_runtime",
     "remit.handlers.agent_view",
     "remit.handlers.audit",
+    "remit.handlers.awareness",
     "remit.handlers.capability",
+    "remit.handlers.capability_making",
     "remit.handlers.composition",
     "remit.handlers.config",
     "remit.handlers.conversation",
+    "remit.handlers.discovery",
     "remit.handlers.event",
+    "remit.handlers.extension",
     "remit.handlers.key",
     "remit.handlers.message",
     "remit.handlers.permission",
     "remit.handlers.review",
+    "remit.handlers.session",
     "remit.handlers.state",
     "remit.handlers.system",
+    "remit.handlers.token",
 )
 
 

@@ -9,7 +9,7 @@ import structlog
 
 from remit.config.home import Home
 from remit.config.launch_commands import Commands
-from remit.config.settings import Settings
+from remit.config.settings_table import Settings
 from remit.errors import RemitError
 from remit.runtime.launcher import Launcher
 from remit.runtime.launches import launch_of

@@ -20,7 +20,7 @@ from remit.awareness.scorers import CardScorer
 from remit.awareness.select import select
 from remit.awareness.selection import Selection, Situation
 from remit.awareness.window import Window
-from remit.config.settings import Settings
+from remit.config.settings_table import Settings
 from remit.errors import NotFoundError
 from remit.model.place import DefinitionError
 from remit.model.suggest import did_you_mean

@@ -8,7 +8,7 @@ import msgspec
 from remit.app.discovering import gatherer, usual_config
 from remit.app.searching import make_engine
 from remit.app.workbench import open_workbench
-from remit.config.settings import Settings
+from remit.config.settings_table import Settings
 from remit.discovery.binding import bind_skills
 from remit.discovery.lessons import NO_LESSONS
 from remit.policy.compiler import resolve as resolve_profile

@@ -1,28 +1,81 @@
 """The parts that every daemon has, whatever it stores in and listens on."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import msgspec
+
+from remit.awareness.cards import CardLibrary
+from remit.awareness.scorers import Scorers, load_scorers
+from remit.discovery.experience import Experience
+from remit.model.tokens import estimate_tokens
+from remit.model.web_access import WebAccess
 from remit.runtime.approvals import Approvals
 from remit.runtime.archive import Archive
 from remit.runtime.auditor import Auditor
 from remit.runtime.authority import Authority
+from remit.runtime.awareness import Awareness
+from remit.runtime.awareness_config import AwarenessConfig
+from remit.runtime.awareness_memory import AwarenessMemory
 from remit.runtime.capability_reviews import CapabilityReviews, Decisions
+from remit.runtime.card_chooser import CardChooser
+from remit.runtime.card_reviews import CardReviews
+from remit.runtime.card_shelf import CardShelf
+from remit.runtime.clock import ForwardClock
+from remit.runtime.config_audit import ConfigAudit
 from remit.runtime.counters import Counters
 from remit.runtime.courier import Courier
-from remit.runtime.handler import Handler
+from remit.runtime.extensions import Extensions
+from remit.runtime.finder import Finder, Gathered
+from remit.runtime.finding import DiscoveryConfig
 from remit.runtime.keyring import KeyRing
+from remit.runtime.loading import bring_in
+from remit.runtime.made_capabilities import MadeCapabilities
 from remit.runtime.mailbox import Mailbox
 from remit.runtime.meter import Meter
 from remit.runtime.reloader import Reloader
 from remit.runtime.services import Services
+from remit.runtime.session_keeper import SessionKeeper
+from remit.runtime.token_keeper import TokenKeeper
 from remit.store.protocol import Store
+from remit.store.records import FileLimits
+
+if TYPE_CHECKING:
+    from remit.discovery.engine import Engine
+
+
+def _default_engine() -> "Engine":
+    from remit.app.searching import plain_engine  # noqa: PLC0415 - numpy: only where one searches
+
+    return plain_engine()
+
+
+class Search(msgspec.Struct, frozen=True):
+    """How discovery is configured; the defaults keep nothing on disk and read no folder."""
+
+    make_engine: Callable[[], "Engine"] = _default_engine
+    gather: Callable[[], Gathered] = Gathered
+    usual: DiscoveryConfig = DiscoveryConfig()
+    learn: bool = True
+
+
+def _no_cards() -> CardLibrary:
+    return CardLibrary(())
+
+
+class Cards(msgspec.Struct, frozen=True):
+    """How awareness is configured; the defaults know no card."""
+
+    make_library: Callable[[], CardLibrary] = _no_cards
+    make_scorers: Callable[[], Scorers] = load_scorers
+    count: Callable[[str], int] = estimate_tokens
+    config: AwarenessConfig = AwarenessConfig()
 
 
 def make_services(  # noqa: PLR0913 - one argument a part
     authority: Authority,
-    handlers: Mapping[str, Handler],
     store: Store,
     keyring: KeyRing,
     *,
@@ -35,10 +88,15 @@ def make_services(  # noqa: PLR0913 - one argument a part
     approval_wait: float = 20.0,
     decisions: Decisions | None = None,
     state_value_limit: int = 262_144,
+    web: WebAccess | None = None,
+    file_limits: FileLimits | None = None,
+    search: Search | None = None,
+    extension_modules: Iterable[str] = (),
+    cards: Cards | None = None,
 ) -> Services:
     """Put the long-lived parts together."""
+    lapsing_clock = ForwardClock(wall_clock, clock)
     courier = Courier(authority, wall_clock)
-    reloader = Reloader(authority, courier, store)
     auditor = Auditor(
         store,
         clock=wall_clock,
@@ -47,13 +105,33 @@ def make_services(  # noqa: PLR0913 - one argument a part
         archive=Archive(audit_folder) if audit_folder else None,
         keep=audit_keep,
     )
+    reloader = Reloader(authority, courier, store, ConfigAudit(auditor))
+    search = search or Search()
+    experience = Experience(wall_clock, enabled=search.learn)
+    finder = Finder(
+        authority,
+        make_engine=search.make_engine,
+        gather=search.gather,
+        experience=experience,
+        usual=search.usual,
+    )
+    card_reviews = CardReviews(store, clock=wall_clock)
     return Services(
+        finder=finder,
+        card_reviews=card_reviews,
+        awareness=_awareness(
+            cards or Cards(), card_reviews, store, auditor, courier, clock=lapsing_clock
+        ),
+        extensions=Extensions(
+            authority, reloader, finder, store, bring_in=bring_in, allowed=extension_modules
+        ),
+        experience=experience,
+        made=MadeCapabilities(store, authority, reloader, wall_clock),
         authority=authority,
-        handlers=handlers,
         store=store,
         keyring=keyring,
         courier=courier,
-        mailbox=Mailbox(store, courier, authority, wall_clock=wall_clock),
+        mailbox=Mailbox(store, courier, authority, wall_clock=lapsing_clock),
         reloader=reloader,
         auditor=auditor,
         approvals=Approvals(
@@ -61,16 +139,39 @@ def make_services(  # noqa: PLR0913 - one argument a part
             auditor,
             authority.fleet,
             courier.show_holders,
-            clock=wall_clock,
+            clock=lapsing_clock,
             timeout=approval_timeout,
             wait=approval_wait,
         ),
         reviews=CapabilityReviews(
             store, authority, courier, reloader, decisions or {}, clock=wall_clock
         ),
+        tokens=TokenKeeper(store, keyring),
+        sessions=SessionKeeper(store, authority.fleet, wall_clock),
         meter=Meter(clock),
         counters=Counters(started_at=clock()),
         clock=clock,
         wall_clock=wall_clock,
         state_value_limit=state_value_limit,
+        web=web or WebAccess(),
+        file_limits=file_limits or FileLimits(),
+    )
+
+
+def _awareness(
+    cards: Cards,
+    reviews: CardReviews,
+    store: Store,
+    auditor: Auditor,
+    courier: Courier,
+    *,
+    clock: Callable[[], float],
+) -> Awareness:
+    shelf = CardShelf(cards.make_library, reviews)
+    chooser = CardChooser(
+        cards.config, shelf, clock=clock, make_scorers=cards.make_scorers, count=cards.count
+    )
+    memory = AwarenessMemory(store, cards.config.mode)
+    return Awareness(
+        cards.config, shelf, chooser, memory, auditor, tell=courier.publish, clock=clock
     )

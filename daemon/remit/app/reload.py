@@ -1,27 +1,29 @@
 """Starting with a configuration: what is on disk, or else what was last in force."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import structlog
 
 from remit.config.files import Files
-from remit.model.event import EventSpec
+from remit.model.made_capability import MadeCapability
 from remit.policy.catalogue import Approval
 from remit.policy.plan import plan
 from remit.runtime.authority import Authority
 from remit.runtime.kept import Kept, keep, recall
 from remit.runtime.reloader import Outcome
+from remit.runtime.table import HandlerTable
 from remit.store.protocol import BlobStore
 
 log = structlog.get_logger()
 
 
 async def open_authority(
-    events: Iterable[EventSpec],
+    table: HandlerTable,
     read: Callable[[], Files],
     store: BlobStore,
     *,
     approvals: frozenset[Approval] = frozenset(),
+    made: tuple[MadeCapability, ...] = (),
 ) -> tuple[Authority, Outcome | None]:
     """Compile the first revision of this run, and tell how it differs from the last run's.
 
@@ -31,11 +33,12 @@ async def open_authority(
     Raises:
         DefinitionError: the files do not compile, and there are no last good ones.
     """
-    events = tuple(events)
     kept = await recall(store)
 
     def compiled(number: int) -> Authority:
-        return Authority(events, read, approvals=approvals, revision=number, last_good=kept.files)
+        return Authority(
+            table, read, approvals=approvals, revision=number, last_good=kept.files, made=made
+        )
 
     authority = compiled(max(kept.revision, 1))
     outcome = None

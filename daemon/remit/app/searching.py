@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 
 from remit.config.home import Home
-from remit.config.settings import Settings
+from remit.config.settings_table import Settings
 from remit.discovery.content import ContentReader
 from remit.discovery.counting import CounterName, make_counter
 from remit.discovery.embedding import Embedder, StaticVectors, static_folder

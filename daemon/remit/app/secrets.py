@@ -29,7 +29,7 @@ def first_keys(home: Home) -> Keys:
     server = _key(home.server_key, "server")
     public = home.server_public_key
     if not public.exists():
-        public.write_text(server.public_key + "\n", encoding="ascii")
+        _write(public, server.public_key + "\n")
     if public.read_text(encoding="ascii").strip() != server.public_key:
         raise HomeError(
             f"{public} does not belong to {home.server_key}",
@@ -50,6 +50,18 @@ def _key(path: Path, name: str) -> Key:
             error.message, hint=error.hint or f"restore {path} from a backup"
         ) from error
     except OSError as error:
-        message = f"{path} cannot be written: {error.strerror or error}"
-        raise HomeError(message, hint="make room, or choose another home with --home") from error
+        raise _unwritable(path, error) from error
     return key
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="ascii")
+    except OSError as error:
+        path.unlink(missing_ok=True)  # an empty one would be taken for another server's
+        raise _unwritable(path, error) from error
+
+
+def _unwritable(path: Path, error: OSError) -> HomeError:
+    message = f"{path} cannot be written: {error.strerror or error}"
+    return HomeError(message, hint="make room, or choose another home with --home")

@@ -8,7 +8,7 @@ import msgspec
 
 from remit.app.handlers import load_all_handlers
 from remit.config.files import Files, read_files
-from remit.config.settings import Settings
+from remit.config.settings_table import Settings
 from remit.config.starter import starter_dir
 from remit.errors import InvalidNameError
 from remit.model.event import EventSpec

@@ -80,7 +80,8 @@ def _line(item: dict[str, Any]) -> str:
     at = datetime.fromtimestamp(item["at"]).astimezone().strftime("%Y-%m-%d %H:%M:%S")
     outcome = click.style(f"{item['outcome']:8}", fg=_COLOURS.get(item["outcome"]))
     what = f"{at} {outcome} {item['principal']:16} {item['event']:24}"
-    return f"{what} {item['reason']}  ({item['decision']})"
+    decision = f"  ({item['decision']})" if item["decision"] else ""
+    return f"{what} {item['reason']}{decision}"
 
 
 @audit.command()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from remit.config.home import Home
 from remit.config.lock import running_pid
-from remit.config.settings import Settings
+from remit.config.settings_table import Settings
 from remit.errors import NotFoundError, with_code
 from remit.model.place import DefinitionError, Place, Problem
 
@@ -77,6 +77,26 @@ class DaemonQuestions:
         """The profile of an agent; a profile is its own."""
         found = self._if_known("agent:status", {"agent_id": subject})
         return str(found["profile"]) if found is not None else subject
+
+    def bill_of(self, subject: str) -> Any:
+        """What the turns of an agent cost; None for what is no agent."""
+        found = self._if_known("agent:status", {"agent_id": subject})
+        return found["bill"] if found is not None else None
+
+    def discover(self, subject: str, question: dict[str, Any]) -> Any:
+        """What an agent, or else a profile, would find."""
+        found = self._if_known("discovery:discover", question | {"agent": subject})
+        if found is None:
+            found = self._remit.call("discovery:discover", question | {"profile": subject})
+        return found
+
+    def cards(self) -> dict[str, Any]:
+        """Every card that the caller may be given, page by page."""
+        answer: dict[str, Any] = self._remit.call("awareness:cards")
+        while answer["next"] is not None:
+            page = self._remit.call("awareness:cards", {"after": answer["next"]})
+            answer = page | {"items": answer["items"] + page["items"]}
+        return answer
 
     def holders(self, event: str) -> list[str]:
         """The agents that may use an event, among those that the caller sees."""

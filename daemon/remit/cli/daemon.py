@@ -7,9 +7,10 @@ from typing import Any
 import click
 import msgspec
 
-from remit.cli.options import Asked, asked
+from remit.cli.once import refuse_duplicates
+from remit.cli.options import SECONDS, Asked, asked
 from remit.cli.outcome import fail, next_step, print_json, say
-from remit.config.settings import SETTINGS
+from remit.config.settings_table import SETTINGS
 from remit.errors import InvalidDataError, RemitError
 
 MAX_DESCRIPTORS = 65_536
@@ -43,7 +44,7 @@ def serve(ask: Asked, **flags: Any) -> None:
             click.echo(msgspec.json.encode(ready).decode())
         else:
             say(
-                f"{click.style('ready', fg='green')}: {ready['endpoints']['zmq']} "
+                f"{click.style('ready', fg='green')}: {' '.join(ready['endpoints'].values())} "
                 f"(revision {ready['revision']}, {ready['profiles']} profiles, "
                 f"{ready['events']} events)"
             )
@@ -86,10 +87,11 @@ def _loop_options() -> dict[str, Any]:
 @click.argument("event")
 @click.argument("pairs", nargs=-1, metavar="[KEY=VALUE]...")
 @click.option("--data", help="The whole request as JSON; '-' reads it from standard input.")
-@click.option("--timeout", default=30.0, help="Seconds to wait for the answer.")
+@click.option("--timeout", type=SECONDS, default=30.0, help="Seconds to wait for the answer.")
 @click.option("--key", help="Key file to call with; REMIT_KEY, else the operator's.")
+@click.option("--session", help="The session to call in.")
 @asked
-def call(
+def call(  # noqa: PLR0913 - one argument an option
     ask: Asked,
     event: str,
     pairs: tuple[str, ...],
@@ -97,13 +99,14 @@ def call(
     data: str | None,
     timeout: float,
     key: str | None,
+    session: str | None,
 ) -> None:
     """Call EVENT of the running daemon; a value that is JSON is taken as JSON, else as text."""
     from remit.cli.connection import connected  # noqa: PLC0415 - zmq, only with a daemon
 
     request = _request_data(pairs, data)
     with connected(ask.settings(), key) as remit:
-        answer = remit.call(event, request, timeout=timeout)
+        answer = remit.call(event, request, timeout=timeout, session=session)
     print_json(answer)
 
 
@@ -112,7 +115,9 @@ def _request_data(pairs: tuple[str, ...], text: str | None) -> dict[str, Any]:
         if pairs:
             raise InvalidDataError("give KEY=VALUE pairs or --data, not both")
         try:
-            data = msgspec.json.decode(sys.stdin.buffer.read() if text == "-" else text)
+            raw = sys.stdin.buffer.read() if text == "-" else text
+            data = msgspec.json.decode(raw)
+            refuse_duplicates(raw, "--data")
         except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
             raise InvalidDataError(f"--data is not JSON: {error}") from error
         if not isinstance(data, dict):
@@ -135,6 +140,9 @@ def _value(text: str) -> Any:
     except UnicodeEncodeError as error:
         raise InvalidDataError("an argument is not UTF-8 text") from error
     try:
-        return msgspec.json.decode(text)
+        found = msgspec.json.decode(text)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return text
+    if isinstance(found, dict | list):
+        refuse_duplicates(text, text)
+    return found

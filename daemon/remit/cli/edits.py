@@ -1,6 +1,8 @@
 """Before an edit is put in force: plan, lint, migrate."""
 
+import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,13 +11,25 @@ import click
 from remit.app.workbench import open_workbench, settings_with
 from remit.cli.options import Asked, asked, asked_about_definitions
 from remit.cli.outcome import NO, next_step, print_json, say
-from remit.config.settings import Settings
+from remit.config.launch_commands import Commands, launcher_warnings
+from remit.config.settings_table import Settings
 from remit.errors import NotFoundError
 from remit.model.suggest import did_you_mean
 from remit.policy.lint import lint as find_drift
 from remit.policy.plan import plan as make_plan
 
 Folder = click.Path(exists=True, file_okay=False, path_type=Path)
+
+
+_HELD_BACK = {
+    "approval_removed": "no longer waits for approval",
+    "approval_added": "waits for approval at each call",
+    "review_added": "waits for a security review",
+    "review_removed": "no longer waits for a security review",
+    "denied_removed": "no longer denied, so its agents can be given it",
+    "denied_added": "denied, so no agent of it can be given it",
+}
+"""What a plan tells beside what comes and goes."""
 
 
 @click.command()
@@ -67,8 +81,12 @@ def say_plan(report: dict[str, Any], then: str = "check") -> None:
         ):
             for entry in change[key]:
                 say(click.style(f"  {sign} {entry}", fg=colour))
+        held_back = ((entry, _HELD_BACK[key]) for key in _HELD_BACK for entry in change[key])
+        for entry, what in held_back:
+            say(click.style(f"  ~ {entry}: {what}", fg="yellow"))
         for limit, (old, new) in change["limits_changed"].items():
             say(click.style(f"  ~ {limit}: {_limit(old)} → {_limit(new)}", fg="yellow"))
+        _say_launcher(change["launcher_changed"])
     summary = report["summary"]
     say(
         f"{summary['granted']} granted, {summary['revoked']} revoked in {summary['profiles']} "
@@ -80,6 +98,18 @@ def say_plan(report: dict[str, Any], then: str = "check") -> None:
         next_step(then)
 
 
+def _say_launcher(change: Sequence[dict[str, Any] | None]) -> None:
+    if change:
+        old, new = (_command(launcher) for launcher in change)
+        say(click.style(f"  ~ starts: {old} → {new}", fg="yellow"))
+
+
+def _command(launcher: dict[str, Any] | None) -> str:
+    if launcher is None:
+        return "nothing"
+    return shlex.join([launcher.get("ready") or launcher["command"], *launcher.get("args", ())])
+
+
 def _limit(value: int | None) -> str:
     return "no limit" if value is None else str(value)
 
@@ -88,7 +118,10 @@ def _limit(value: int | None) -> str:
 @asked_about_definitions
 def lint(ask: Asked) -> None:
     """Find drift: patterns without events, events without capability, old names, and more."""
-    report = find_drift(open_workbench(ask.settings(), ask.events).catalogue)
+    settings = ask.settings()
+    catalogue = open_workbench(settings, ask.events).catalogue
+    commands = Commands(settings.launch_commands)
+    report = find_drift(catalogue, launcher_warnings(catalogue, commands))
     found = sum(map(len, report.values()))
     if ask.as_json:
         print_json(report)

@@ -18,8 +18,10 @@ from remit.errors import InvalidDataError
 @click.option(
     "--narrow", is_flag=True, help="Cut what exceeds your own rights instead of refusing."
 )
+@click.option("--session", help="The session it works in; one that was opened binds it.")
+@click.option("--no-launch", is_flag=True, help="Do not start the process of the profile.")
 @asked
-def spawn(
+def spawn(  # noqa: PLR0913 - one for each option
     ask: Asked,
     profile: str,
     *,
@@ -27,6 +29,8 @@ def spawn(
     deny: tuple[str, ...],
     add: tuple[str, ...],
     narrow: bool,
+    session: str | None,
+    no_launch: bool,
 ) -> None:
     """Create an agent under PROFILE; its secret key is shown once."""
     request: dict[str, Any] = {"profile": profile}
@@ -34,6 +38,8 @@ def spawn(
     request |= {"disallowed_tools": list(deny)} if deny else {}
     request |= {"additional_tools": list(add)} if add else {}
     request |= {"on_excess": "narrow"} if narrow else {}
+    request |= {"session": session} if session else {}
+    request |= {"launch": {}} if no_launch else {}
     with connected(ask.settings()) as remit:
         answer = remit.call("agent:spawn", request)
     if ask.as_json:
@@ -41,9 +47,15 @@ def spawn(
         return
     credentials = answer["credentials"]
     say(f"{answer['agent_id']} lives under {profile} with {len(answer['allowed_events'])} events")
+    if answer["bound"]:
+        say(f"  bound to the session {', '.join(answer['bound'])}")
+    elif session:
+        say(f"  nobody opened a session {session!r}: it is a label, and takes nothing away")
     say(f"  public key: {credentials['public_key']}")
     if credentials.get("secret_key"):
         say(f"  secret key: {credentials['secret_key']}   (shown once)")
+    if answer["launched"]:
+        say("  a process is started for it")
     next_step(f"why {answer['agent_id']} state:set")
 
 
@@ -75,7 +87,8 @@ def _tree(
     for at, item in enumerate(here):
         last = at == len(here) - 1
         branch = ("└─ " if last else "├─ ") if parent is not None else ""
-        lines.append(f"{indent}{branch}{item['agent_id']}  {item['profile'] or '(base)'}")
+        bound = f"  in {', '.join(item['bound'])}" if item.get("bound") else ""
+        lines.append(f"{indent}{branch}{item['agent_id']}  {item['profile'] or '(base)'}{bound}")
         below = indent + (("   " if last else "│  ") if parent is not None else "")
         lines += _tree(children, item["agent_id"], below)
     return lines

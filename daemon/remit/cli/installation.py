@@ -10,7 +10,7 @@ import click
 from remit.app.checkup import Check, examine
 from remit.cli.options import Asked, asked, asked_about_definitions
 from remit.cli.outcome import NO, next_step, print_json, say
-from remit.config.settings import SETTINGS
+from remit.config.settings_table import SETTINGS
 from remit.errors import NotFoundError
 
 _MARKS = {"fine": ("ok", "green"), "warning": ("warn", "yellow"), "broken": ("BAD", "red")}

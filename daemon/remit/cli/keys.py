@@ -1,6 +1,7 @@
-"""Keys of clients: key new, key list, key revoke."""
+"""Keys and tokens of clients: key new, key list, key revoke, key token …."""
 
 import re
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -103,3 +104,51 @@ def revoke(ask: Asked, name: str) -> None:
         return
     say(f"{name} is cut off")
     next_step("key list")
+
+
+@key.command()
+@click.argument("name", required=False)
+@click.option("--expires-in", type=int, help="Seconds until it counts no longer; default: 30 days.")
+@click.option("--audience", help="The face where it counts; default: http.")
+@asked
+def token(ask: Asked, name: str | None, *, expires_in: int | None, audience: str | None) -> None:
+    """Make a bearer token for NAME, or for yourself, and print it: it is shown once."""
+    given = {"name": name, "expires_in": expires_in, "audience": audience}
+    data = {field: value for field, value in given.items() if value is not None}
+    with connected(ask.settings()) as remit:
+        answer = remit.call("key:token", data)
+    if ask.as_json:
+        print_json(answer)
+        return
+    say(answer["token"])
+    next_step("key tokens")
+
+
+@key.command()
+@asked
+def tokens(ask: Asked) -> None:
+    """List the bearer tokens that were made; the tokens themselves are kept nowhere."""
+    with connected(ask.settings()) as remit:
+        answer = remit.call("key:tokens")
+    if ask.as_json:
+        print_json(answer)
+        return
+    for item in answer["items"]:
+        until = time.strftime("%Y-%m-%d %H:%M", time.localtime(item["expires_at"]))
+        say(f"{item['id']}  {item['name']:24} {item['audience']:12} until {until}")
+    say(f"{answer['total']} tokens")
+    next_step("key revoke-token ID")
+
+
+@key.command()
+@click.argument("id_", metavar="ID")
+@asked
+def revoke_token(ask: Asked, id_: str) -> None:
+    """Take the bearer token ID back; it counts no longer at once."""
+    with connected(ask.settings()) as remit:
+        answer = remit.call("key:revoke_token", {"id": id_})
+    if ask.as_json:
+        print_json(answer)
+        return
+    say(f"the token {answer['id']} of {answer['name']} counts no longer")
+    next_step("key tokens")

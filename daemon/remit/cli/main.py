@@ -1,13 +1,14 @@
 """The `remit` command: a group that imports a command only when it is called."""
 
 import importlib
+import os
 import sys
 from typing import Any
 
 import click
 
 from remit import __version__
-from remit.cli.outcome import fail
+from remit.cli.outcome import NO, fail, print_json
 from remit.errors import RemitError
 
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -25,6 +26,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "schema": ("pictures", "Print a JSON Schema for editors."),
     "graph": ("pictures", "Draw profiles, capabilities, requires and denials."),
     "tools": ("toolsets", "List the tools of a profile or agent, with their token bill."),
+    "discover": ("discover", "Find the tools that fit a request, with their token bill."),
+    "cards": ("cards", "List, check and try the cards that agents are given."),
     "claude-args": ("toolsets", "Print arguments for the Claude command line."),
     "serve": ("daemon", "Run the daemon in the foreground."),
     "demo": ("demo", "Watch three scripted agents work; start here."),
@@ -88,10 +91,32 @@ def remit(ctx: click.Context, home: str | None) -> None:
     ctx.obj = {"home": home}
 
 
+def _main_for_programs(given: list[str]) -> Any:
+    """The same, but what click says about wrong words is an error like any other."""
+    try:
+        code = remit.main(given, prog_name="remit", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        body = {"code": "invalid_data", "message": error.format_message(), "hint": ""}
+        usage = getattr(error, "ctx", None)
+        body["hint"] = f"{usage.command_path} --help" if usage is not None else "remit --help"
+        print_json({"error": body | {"details": {}}})
+        sys.exit(error.exit_code)
+    except click.Abort:
+        sys.exit(NO)
+    except BrokenPipeError:  # whoever read has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(NO)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
 def main(arguments: list[str] | None = None) -> Any:
     """Run the command line; every failure that we know ends in a message and its exit code."""
     given = sys.argv[1:] if arguments is None else arguments
+    as_json = "--json" in given
     try:
+        if as_json:
+            return _main_for_programs(given)
         return remit.main(given or ["--help"], prog_name="remit", standalone_mode=True)
     except RemitError as error:
-        return fail(error, as_json="--json" in given)
+        return fail(error, as_json=as_json)

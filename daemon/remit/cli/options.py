@@ -10,10 +10,33 @@ import click
 import msgspec
 
 from remit.config.served import as_served
-from remit.config.settings import Settings, load_settings
+from remit.config.settings import load_settings
+from remit.config.settings_table import Settings
 from remit.model.composition import Variable
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class _Seconds(click.ParamType[float]):
+    """A time to wait: more than nothing, and it ends."""
+
+    name = "seconds"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Read a number of seconds."""
+        try:
+            found = float(value)
+        except ValueError:
+            found = 0.0
+        if not 0 < found <= MOST_SECONDS:
+            self.fail(f"{value!r} is no number of seconds above 0, up to 86400", param, ctx)
+        return found
+
+
+MOST_SECONDS = 86_400.0
+SECONDS = _Seconds()
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,7 +12,7 @@ from remit.model.suggest import did_you_mean
 
 
 @click.command()
-@click.argument("kind", type=click.Choice(["capability", "composition"]))
+@click.argument("kind", type=click.Choice(["capability", "composition", "manifest", "card"]))
 @click.option("--json", is_flag=True, expose_value=False, help="A schema is always JSON.")
 def schema(kind: str) -> None:
     """Print the JSON Schema of a kind of file, for editors that complete and check."""
@@ -22,14 +22,17 @@ def schema(kind: str) -> None:
 
 
 @click.command()
-@click.option("--svg", "form", flag_value="svg", default="svg", help="A picture (the default).")
-@click.option("--dot", "form", flag_value="dot", help="For Graphviz.")
-@click.option("--mermaid", "form", flag_value="mermaid", help="For Markdown.")
+@click.option("--svg", is_flag=True, help="A picture (the default).")
+@click.option("--dot", is_flag=True, help="For Graphviz.")
+@click.option("--mermaid", is_flag=True, help="For Markdown.")
 @click.option("--profile", help="Only this profile and what it holds.")
 @click.option("--out", type=click.Path(path_type=Path), help="Write to a file.")
 @asked_about_definitions
-def graph(ask: Asked, *, form: str, profile: str | None, out: Path | None) -> None:
+def graph(ask: Asked, *, profile: str | None, out: Path | None, **forms: bool) -> None:
     """Draw profiles, capabilities, requires and denials."""
+    chosen = [form for form, on in forms.items() if on]
+    if len(chosen) > 1:
+        raise click.UsageError(f"one picture at a time: choose one of --{', --'.join(chosen)}")
     from remit.app.workbench import open_workbench  # noqa: PLC0415
     from remit.policy.graph import picture  # noqa: PLC0415
     from remit.policy.graph_svg import to_svg  # noqa: PLC0415
@@ -39,6 +42,7 @@ def graph(ask: Asked, *, form: str, profile: str | None, out: Path | None) -> No
     if profile is not None and profile not in catalogue.compositions:
         hint = did_you_mean(profile, catalogue.compositions)
         raise NotFoundError(f"there is no profile {profile!r}", hint=hint)
+    form = chosen[0] if chosen else "svg"
     draw = {"svg": to_svg, "dot": to_dot, "mermaid": to_mermaid}[form]
     text = draw(picture(catalogue, profile))
     if out is not None:

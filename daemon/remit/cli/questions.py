@@ -5,12 +5,13 @@ from typing import Any
 
 import click
 
-from remit.app.workbench import definition_files, load_universe, open_workbench
+from remit.app.workbench import Workbench, definition_files, load_universe, open_workbench
 from remit.cli.connection import daemon_answers
 from remit.cli.options import Asked, asked_about_definitions, variables_of
 from remit.cli.outcome import BAD_INPUT, NO, next_step, print_json, say, say_problems
+from remit.config.launch_commands import Commands, launcher_warnings
 from remit.model.event import EFFECTS, Effect
-from remit.model.place import DefinitionError
+from remit.model.place import DefinitionError, by_place
 from remit.model.suggest import did_you_mean
 from remit.policy.compiler import resolve as resolve_profile
 from remit.policy.explain import explain
@@ -29,7 +30,10 @@ def check(ask: Asked) -> None:
     files = definition_files(settings)
     try:
         compiled = compile_files(files, universe).catalogue
-        problems, report = compiled.warnings, check_report(compiled, compiled.warnings)
+        launchers = launcher_warnings(compiled, Commands(settings.launch_commands))
+        found = (*compiled.warnings, *files.illustrate(launchers))
+        problems = tuple(sorted(found, key=by_place))
+        report = check_report(compiled, problems)
     except DefinitionError as error:
         problems, report = error.problems, check_report(None, error.problems)
     if ask.as_json:
@@ -151,6 +155,10 @@ def _say_why(subject: str, event: str, found: dict[str, Any]) -> None:
     for rule in found["denied_by"]:
         say(f"  {click.style('denied', fg='red')} by the pattern {rule['pattern']}")
         say(f"    {rule['file']}:{rule['line']}:{rule['column']}")
+    if found.get("session"):
+        say(f"  {click.style('cut', fg='red')} by the session {found['session']}")
+    if found.get("cut_by"):
+        say(f"  {click.style('cut', fg='red')} by {found['cut_by']}, which is above it")
     for name in found["pending_review"]:
         say(f"  waits for a security review of {name}")
     for miss in found["near_misses"]:
@@ -165,7 +173,7 @@ def _say_why(subject: str, event: str, found: dict[str, Any]) -> None:
 @click.argument("event")
 @asked_about_definitions
 def who_can(ask: Asked, event: str) -> None:
-    """Tell who may use EVENT."""
+    """Tell who may use EVENT; exit code 1 when nobody may, or there is no such event."""
     bench = open_workbench(ask.settings(), ask.events)
     agents: list[str] = []
     if not ask.about_files:
@@ -174,9 +182,14 @@ def who_can(ask: Asked, event: str) -> None:
     report = {"event": event, "profiles": who_holds(bench.catalogue, event), "agents": agents}
     if ask.as_json:
         print_json(report)
-        return
+    else:
+        _say_holders(bench, event, report)
+    sys.exit(0 if report["profiles"] or agents else NO)
+
+
+def _say_holders(bench: Workbench, event: str, report: dict[str, Any]) -> None:
     say(f"profiles: {', '.join(report['profiles']) or 'none'}")
-    say(f"agents: {', '.join(agents) or 'none'}")
+    say(f"agents: {', '.join(report['agents']) or 'none'}")
     if bench.catalogue.universe.canonical(event) not in bench.catalogue.universe.index:
         hint = did_you_mean(event, bench.catalogue.universe.names)
         click.echo(f"warning: there is no event {event!r}. {hint}".strip(), err=True)

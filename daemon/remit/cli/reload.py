@@ -10,7 +10,7 @@ from remit.app.workbench import definition_paths, open_workbench
 from remit.cli.edits import Folder, in_folder, say_plan
 from remit.cli.options import Asked, asked
 from remit.cli.outcome import NO, next_step, print_json, say
-from remit.config.settings import Settings
+from remit.config.settings_table import Settings
 from remit.errors import HomeError, NotFoundError, RemitError
 
 

@@ -13,7 +13,7 @@ from remit.cli.outcome import next_step, print_json, say
 
 @click.group()
 def review() -> None:
-    """Approve or reject calls that wait, and capabilities that need a review."""
+    """Approve or reject calls that wait, and capabilities and cards that need a review."""
 
 
 @review.command("list")
@@ -23,7 +23,9 @@ def review() -> None:
     default="pending",
     help="Those that wait, or those that were decided.",
 )
-@click.option("--kind", type=click.Choice(["approval", "capability"]), help="Only one kind.")
+@click.option(
+    "--kind", type=click.Choice(["approval", "capability", "card"]), help="Only one kind."
+)
 @asked
 def list_(ask: Asked, *, status: str, kind: str | None) -> None:
     """List what waits, with everything that a yes would let happen."""
@@ -50,6 +52,9 @@ def _lines(item: dict[str, Any]) -> list[str]:
     if item["kind"] == "capability":
         given = ", ".join([*item["grants"], *item["claude_tools"]]) or "nothing"
         return [f"{item['id']}", f"    would grant: {given}", *note]
+    if item["kind"] == "card":
+        where = f"    {item['file']} ({item['source']}), suspicious to {item['score']} of 100"
+        return [item["id"], where, *(f"    {reason}" for reason in item["reasons"]), *note]
     data = msgspec.json.encode(item["data"]).decode()
     until = datetime.fromtimestamp(item["expires_at"]).astimezone().strftime("%H:%M:%S")
     asked_by = f"    asked by {item['requested_by']}, lapses at {until}"
@@ -58,8 +63,9 @@ def _lines(item: dict[str, Any]) -> list[str]:
 
 def _decide(ask: Asked, names: tuple[str, ...], decision: str, note: str) -> None:
     if len(names) > 2:  # noqa: PLR2004 - a profile and a capability
-        raise click.UsageError("name one review: its ID, or a PROFILE and a CAPABILITY")
-    data = {"id": "/".join(names), "decision": decision, "note": note}
+        raise click.UsageError("name one review: its ID, a PROFILE and a CAPABILITY, or card ID")
+    separator = ":" if names[0] == "card" else "/"
+    data = {"id": separator.join(names), "decision": decision, "note": note}
     with connected(ask.settings()) as remit:
         answer = remit.call("review:decide", data)
     if ask.as_json:
@@ -67,6 +73,9 @@ def _decide(ask: Asked, names: tuple[str, ...], decision: str, note: str) -> Non
         return
     if answer["kind"] == "approval":
         say(f"{answer['status']}: {answer['event']} for {answer['requested_by']}, once")
+    elif answer["kind"] == "card":
+        may = "may" if answer["status"] == "approved" else "is not to"
+        say(f"{answer['status']}: the card {answer['card']} {may} be injected as it is now")
     else:
         verb = "gets" if answer["status"] == "approved" else "does not get"
         events = ", ".join([*answer["grants"], *answer["claude_tools"]]) or "nothing"
@@ -80,7 +89,7 @@ def _decide(ask: Asked, names: tuple[str, ...], decision: str, note: str) -> Non
 @click.option("--note", default="", help="Why; whoever asked is told.")
 @asked
 def approve(ask: Asked, id: tuple[str, ...], *, note: str) -> None:  # noqa: A002 - as shown
-    """Approve the call ID, or a capability: PROFILE CAPABILITY."""
+    """Approve the call ID, a capability: PROFILE CAPABILITY, or a card: card ID."""
     _decide(ask, id, "approve", note)
 
 
@@ -89,5 +98,5 @@ def approve(ask: Asked, id: tuple[str, ...], *, note: str) -> None:  # noqa: A00
 @click.option("--note", default="", help="Why; whoever asked is told.")
 @asked
 def reject(ask: Asked, id: tuple[str, ...], *, note: str) -> None:  # noqa: A002 - as shown
-    """Reject the call ID, or take a capability back: PROFILE CAPABILITY."""
+    """Reject the call ID, a capability: PROFILE CAPABILITY, or a card: card ID."""
     _decide(ask, id, "reject", note)

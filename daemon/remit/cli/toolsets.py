@@ -1,19 +1,17 @@
 """What a profile looks like to a model and its host: tools, claude-args."""
 
 import shlex
+from typing import Any
 
 import click
-import msgspec
 
 from remit.app.workbench import open_workbench
 from remit.cli.connection import daemon_answers
 from remit.cli.options import Asked, asked_about_definitions
 from remit.cli.outcome import next_step, print_json, say
 from remit.policy.compiler import resolve as resolve_profile
-from remit.policy.toolnames import tool_names
+from remit.policy.host_arguments import Server, claude_arguments
 from remit.runtime.describe import tool_list
-
-SERVER_NAME = "remit"
 
 
 @click.command()
@@ -22,10 +20,11 @@ SERVER_NAME = "remit"
 @asked_about_definitions
 def tools(ask: Asked, subject: str, *, thin: bool) -> None:
     """List the tools of SUBJECT, a profile or an agent, with their token bill."""
-    profile = _profile_of(ask, subject)
+    profile, turns = _subject(ask, subject)
     bench = open_workbench(ask.settings(), ask.events)
     grant = resolve_profile(bench.catalogue, profile)
     report = tool_list(bench.handlers, bench.catalogue, grant, thin=thin)
+    report |= {"bill": turns} if turns is not None else {}
     if ask.as_json:
         print_json(report)
         return
@@ -34,15 +33,21 @@ def tools(ask: Asked, subject: str, *, thin: bool) -> None:
         say(f"{tool['name']:28} {summary}")
     bill = report["tokens"]
     say(f"about {bill['sent']} tokens of {bill['full_dump']} for the full schemas")
-    next_step(f"claude-args {profile}")
+    if turns is not None and turns["turns"]:
+        say(
+            f"{turns['turns']} turns of discovery so far: {turns['sent']:,} tokens "
+            f"instead of {turns['full_dump']:,} for full dumps"
+        )
+    next_step(f'discover "what you want to do" --as {subject}')
 
 
-def _profile_of(ask: Asked, subject: str) -> str:
-    """The profile of an agent that the running daemon knows, else the subject itself."""
-    if ask.about_files:
-        return subject
-    with daemon_answers(ask.settings()) as daemon:
-        return daemon.profile_of(subject) if daemon is not None else subject
+def _subject(ask: Asked, subject: str) -> tuple[str, dict[str, Any] | None]:
+    """The profile and the bill of an agent that the running daemon knows, else a profile."""
+    if not ask.about_files:
+        with daemon_answers(ask.settings()) as daemon:
+            if daemon is not None:
+                return daemon.profile_of(subject), daemon.bill_of(subject)
+    return subject, None
 
 
 @click.command("claude-args")
@@ -52,16 +57,8 @@ def claude_args(ask: Asked, profile: str) -> None:
     """Print arguments for the Claude command line that match PROFILE."""
     bench = open_workbench(ask.settings(), ask.events)
     grant = resolve_profile(bench.catalogue, profile)
-    names = tool_names(bench.catalogue.universe)
-    served = [
-        f"mcp__{SERVER_NAME}__{names[event]}" for event in sorted(grant.exposed & names.keys())
-    ]
-    server = {"command": "remit", "args": ["mcp", "--profile", profile]}
-    config = msgspec.json.encode({"mcpServers": {SERVER_NAME: server}}).decode()
-    arguments = ["--allowedTools", ",".join([*sorted(grant.claude_tools), *served])]
-    if grant.denied_tools:
-        arguments += ["--disallowedTools", ",".join(sorted(grant.denied_tools))]
-    arguments += ["--mcp-config", config]
+    server = Server("remit", ("mcp", "--profile", profile))
+    arguments = claude_arguments(bench.catalogue.universe, grant, server)
     if ask.as_json:
         print_json({"profile": profile, "arguments": arguments})
     else:

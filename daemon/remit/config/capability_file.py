@@ -2,12 +2,12 @@
 
 from typing import Any
 
+from remit.config.json_places import SchemaKind
 from remit.config.kinds import (
     BAD,
     ChoiceKind,
     Field,
     FlagKind,
-    JsonKind,
     ListKind,
     MapKind,
     RecordKind,
@@ -15,6 +15,7 @@ from remit.config.kinds import (
     TextKind,
     WholeKind,
 )
+from remit.config.mount_kind import MountsKind
 from remit.config.nodes import Node
 from remit.errors import InvalidPatternError
 from remit.model.capability import (
@@ -116,8 +117,8 @@ CAPABILITY_FIELDS: dict[str, Field] = {
     "system_prompt": Field(TextKind(), "Text added to the agent's system prompt"),
     "inject": Field(ChoiceKind(INJECT_MODES), "When the system prompt is added"),
     "skills": Field(_TEXTS, "Skills that belong to it"),
-    "config_schema": Field(JsonKind(), "JSON Schema of its per-agent configuration"),
-    "mounts": Field(ListKind(JsonKind()), "Files mounted into the session file system"),
+    "config_schema": Field(SchemaKind(), "JSON Schema of its per-agent configuration"),
+    "mounts": Field(MountsKind(), "Files that its holders find in their session file system"),
 }
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from remit.config.capability_file import CAPABILITY_REF, LIMITS
+from remit.config.json_places import places_of
 from remit.config.kinds import (
     BAD,
     ChoiceKind,
@@ -24,6 +25,7 @@ from remit.config.kinds import (
     ScalarKind,
     TextKind,
 )
+from remit.config.launcher_key import LAUNCHER
 from remit.config.nodes import Mapping, Node, Scalar, Sequence
 from remit.model.capability import Ref
 from remit.model.composition import (
@@ -88,7 +90,13 @@ def _configured(values: dict[str, Any], node: Node) -> Any:
     ref = values.get("ref")
     if ref is None:
         return BAD
-    return Flag(ref.name, on=True, place=ref.place, config=values.get("config"))
+    config = values.get("config")
+    places = [places_of(value) for key, value in _pairs(node) if key.text == "config"]
+    return Flag(ref.name, True, ref.place, config, places[0] if config else {})  # noqa: FBT003
+
+
+def _pairs(node: Node) -> list[tuple[Scalar, Node]]:
+    return node.pairs if isinstance(node, Mapping) else []
 
 
 _CONFIGURED = RecordKind(
@@ -148,6 +156,7 @@ COMPONENTS: dict[str, tuple[Kind, Callable[[Any], Part]]] = {
     "ksi_tools": (_TOOLS, lambda part: part),
     "prompt": (_PROMPT, lambda prompt: Part(prompt=prompt)),
     "limits": (LIMITS, lambda limits: Part(limits=limits)),
+    "launcher": (LAUNCHER, lambda launcher: Part(launcher=launcher)),
 }
 """What each component holds, and how its content becomes a part."""
 
@@ -286,6 +295,7 @@ def composition_kind(open_source: OpenSource) -> RecordKind:
         "approval_required": Field(_EVENT_LIST, "Events whose every call waits for an operator"),
         "limits": Field(LIMITS, "Limits of this profile"),
         "prompt": Field(_PROMPT, "The agent's own system prompt"),
+        "launcher": Field(LAUNCHER, "The process to start for an agent that is spawned"),
     }
     return RecordKind(fields, _composition, "a composition")
 
@@ -298,6 +308,7 @@ def _composition(values: dict[str, Any], node: Node) -> Composition:
         approval=values.get("approval_required", ()),
         limits=values.get("limits", NO_LIMITS),
         prompt=values.get("prompt"),
+        launcher=values.get("launcher"),
     )
     return Composition(
         name=ref.name,

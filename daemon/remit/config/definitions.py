@@ -24,7 +24,7 @@ def parse_definitions(files: Files) -> Definitions:
         if usable:
             compositions.append(read_composition_file(node, name, report, _Opener(files)))
     found = tuple(composition for composition in compositions if composition is not None)
-    return Definitions(capabilities, found, tuple(report.problems))
+    return Definitions(capabilities, found, report.shown())
 
 
 def _parse(files: Files, name: str, report: Report) -> tuple[Node | None, bool]:

@@ -67,6 +67,11 @@ class Home(msgspec.Struct, frozen=True):
         return self.path / "served.json"
 
     @property
+    def cache(self) -> Path:
+        """What can be made again: vectors by the hash of their text."""
+        return self.path / "cache"
+
+    @property
     def audit(self) -> Path:
         """The directory of rows that left the audit log."""
         return self.path / "audit"

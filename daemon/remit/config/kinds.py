@@ -33,6 +33,7 @@ class Report:
     def __init__(self) -> None:
         self.problems: list[Problem] = []
         self.count = 0
+        self._first_unshown: Place | None = None
 
     def add(self, place: Place, code: str, message: str, hint: str = "") -> None:
         """Note an error."""
@@ -44,6 +45,16 @@ class Report:
             self.count += 1
             if self.count <= MAX_PROBLEMS:
                 self.problems.append(problem)
+            elif self.count == MAX_PROBLEMS + 1:
+                self._first_unshown = problem.place
+
+    def shown(self) -> tuple[Problem, ...]:
+        """What was noted, and how many more there were."""
+        if self._first_unshown is None:
+            return tuple(self.problems)
+        message = f"{self.count - MAX_PROBLEMS:,} more mistakes are not shown"
+        hint = "repair the others first, then check again"
+        return (*self.problems, Problem(self._first_unshown, "more_problems", message, hint))
 
 
 class Kind(Protocol):

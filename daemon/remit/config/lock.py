@@ -31,7 +31,10 @@ def hold_lock(home: Home) -> Iterator[None]:
         raise _unusable(home, error) from error
     try:
         _take(descriptor, home)
-        _write_pid(descriptor, str(os.getpid()))
+        try:
+            _write_pid(descriptor, str(os.getpid()))
+        except OSError as error:  # a full disk
+            raise _unusable(home, error) from error
         _remove_leftovers(home)
         try:
             yield
@@ -111,6 +114,7 @@ def _remove_leftovers(home: Home) -> None:
 def _unusable(home: Home, error: OSError) -> HomeError:
     return HomeError(
         f"{home.lock}: {error.strerror or error}",
-        hint="the state directory must be on a local disk and writable; choose one with --home",
+        hint="the state directory must be on a local disk, writable and not full; "
+        "choose one with --home",
         details={"path": str(home.lock)},
     )

@@ -4,7 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 from remit.config.capability_file import CAPABILITY_FILE
+from remit.config.card_file import CARD
 from remit.config.composition_file import composition_kind
+from remit.config.manifest_file import MANIFEST
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -20,7 +22,19 @@ def composition_schema() -> dict[str, Any]:
     return {"$schema": _DIALECT, "title": "a remit composition"} | kind.schema()
 
 
+def manifest_schema() -> dict[str, Any]:
+    """The schema of CAPABILITY.yaml."""
+    return {"$schema": _DIALECT, "title": "CAPABILITY.yaml"} | MANIFEST.schema()
+
+
+def card_schema() -> dict[str, Any]:
+    """The schema of a card's frontmatter."""
+    return {"$schema": _DIALECT, "title": "the frontmatter of a card"} | CARD.schema()
+
+
 SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {
     "capability": capability_schema,
     "composition": composition_schema,
+    "manifest": manifest_schema,
+    "card": card_schema,
 }

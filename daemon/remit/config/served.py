@@ -1,12 +1,13 @@
-"""Which definitions a running daemon was started with, so that commands beside it mean the same."""
+"""Where a daemon runs and what it was started with, so that commands beside it mean the same."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
 
 from remit.config.home import Home
 from remit.config.lock import running_pid
-from remit.config.settings import Origin, Settings
+from remit.config.settings_table import Origin, Settings
 from remit.errors import HomeError
 
 _SHARED = ("catalogue", "compositions", "handlers", "handler_paths")
@@ -19,24 +20,48 @@ class Served(msgspec.Struct, frozen=True):
     compositions: str | None
     handlers: tuple[str, ...]
     handler_paths: tuple[str, ...]
+    extensions: tuple[str, ...] = ()
+    """The modules of extensions that are loaded now."""
 
 
-def remember_served(home: Home, settings: Settings) -> None:
-    """Write down what this daemon serves.
+def remember_served(
+    home: Home, settings: Settings, endpoint: str, extensions: Iterable[str] = ()
+) -> None:
+    """Write down where and what this daemon serves.
 
     Raises:
         HomeError: it cannot be written; commands beside the daemon would mean something else.
     """
-    served = Served(
+    _write(home.served, msgspec.json.encode(_served(settings, extensions)))
+    _write(home.endpoint, f"{endpoint}\n".encode())
+
+
+def remember_extensions(home: Home, settings: Settings, extensions: Iterable[str]) -> None:
+    """Write down which extensions are loaded now, while commands may be reading.
+
+    Raises:
+        HomeError: it cannot be written.
+    """
+    beside = home.served.with_suffix(".new")
+    _write(beside, msgspec.json.encode(_served(settings, extensions)))
+    beside.replace(home.served)
+
+
+def _served(settings: Settings, extensions: Iterable[str]) -> Served:
+    return Served(
         _text(settings.catalogue),
         _text(settings.compositions),
         settings.handlers,
         tuple(str(path.absolute()) for path in settings.handler_paths),
+        tuple(extensions),
     )
+
+
+def _write(path: Path, data: bytes) -> None:
     try:
-        home.served.write_bytes(msgspec.json.encode(served))
+        path.write_bytes(data)
     except OSError as error:
-        message = f"{home.served} cannot be written: {error.strerror or error}"
+        message = f"{path} cannot be written: {error.strerror or error}"
         raise HomeError(message, hint="make room there, or choose another --home") from error
 
 
@@ -45,22 +70,26 @@ def _text(path: Path | None) -> str | None:
 
 
 def as_served(settings: Settings) -> Settings:
-    """The settings with what nobody set taken from the daemon that runs in this home."""
+    """The settings with what nobody set taken from the daemon that runs in this home.
+
+    The events of extensions that are loaded there count in any case: they exist.
+    """
     home = Home(settings.home)
-    if any(settings.origins[name].kind != "default" for name in _SHARED):
-        return settings
     if not home.served.exists() or running_pid(home) is None:
         return settings
     try:
         served = msgspec.json.decode(home.served.read_bytes(), type=Served)
     except (OSError, msgspec.MsgspecError):
         return settings
+    if any(settings.origins[name].kind != "default" for name in _SHARED):
+        handlers = tuple(dict.fromkeys([*settings.handlers, *served.extensions]))
+        return msgspec.structs.replace(settings, handlers=handlers)
     origin = Origin("file", str(home.served))
     return msgspec.structs.replace(
         settings,
         catalogue=Path(served.catalogue) if served.catalogue else None,
         compositions=Path(served.compositions) if served.compositions else None,
-        handlers=served.handlers,
+        handlers=tuple(dict.fromkeys([*served.handlers, *served.extensions])),
         handler_paths=tuple(map(Path, served.handler_paths)),
         origins={**settings.origins, **dict.fromkeys(_SHARED, origin)},
     )

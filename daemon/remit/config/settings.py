@@ -1,160 +1,29 @@
 """The daemon's settings, where each came from, and everything that is wrong with them.
 
 Flags beat REMIT_* variables, these beat ./remit.toml, that beats the user's remit.toml, and that
-beats the defaults. `SETTINGS` is the one table: parsing, the reference page and `remit config` all
-read it.
+beats the defaults.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
 from remit.config.home import default_home
+from remit.config.setting import PREFIX, WrongError, from_text, read_value
+from remit.config.settings_table import SETTINGS, Origin, Settings
 from remit.errors import SettingsError
 from remit.model.suggest import did_you_mean, nearest
 
 FILE_NAME = "remit.toml"
-PREFIX = "REMIT_"
 # What an agent's own process is given; these speak to the client, not to the daemon.
 CLIENT_VARIABLES = frozenset(
     {"REMIT_AGENT_ID", "REMIT_KEY", "REMIT_TOKEN", "REMIT_SERVER_KEY", "REMIT_INVOKED_AS"}
 )
 
 _MAX_FILE_BYTES = 1024 * 1024
-_MAX_SECONDS = 86_400
-_MAX_PORT = 65_535
-# Compiled when they are needed: most commands start without such a setting.
-_MODULE = r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*"
-_ENDPOINT = r"ipc:///.+|tcp://(\[[0-9A-Fa-f:.]+\]|[\w.*-]+):(?P<port>[0-9]{1,5})"
-
-Kind = Literal[
-    "path",
-    "paths",
-    "names",
-    "commands",
-    "endpoint",
-    "choice",
-    "seconds",
-    "whole",
-    "share",
-    "switch",
-]
-
-
-class Setting(msgspec.Struct, frozen=True):
-    """One row of the table.
-
-    `low` and `high` bound a whole number, `choices` are the words of a choice.
-    """
-
-    name: str
-    kind: Kind
-    default: Any
-    doc: str
-    choices: tuple[str, ...] = ()
-    high: int = 0
-    low: int = 1
-
-    @property
-    def variable(self) -> str:
-        """The environment variable that sets it."""
-        return PREFIX + self.name.upper()
-
-    @property
-    def flag(self) -> str:
-        """The option that sets it on the command line."""
-        return "--" + self.name.replace("_", "-")
-
-
-SETTINGS: tuple[Setting, ...] = (
-    Setting("home", "path", None, "State directory; empty: the XDG state directory."),
-    Setting("catalogue", "path", None, "Capability definitions; empty: the shipped starter."),
-    Setting("compositions", "path", None, "Directory of profiles; empty: the shipped starter."),
-    Setting("handlers", "names", (), "Python modules with further event handlers."),
-    Setting("handler_paths", "paths", (), "Directories where those modules are looked for."),
-    Setting("endpoint", "endpoint", "", "Where to listen; empty: an ipc socket in the home."),
-    Setting(
-        "log_format",
-        "choice",
-        "auto",
-        "How to log; auto: pretty on a terminal, else json.",
-        choices=("auto", "json", "pretty"),
-    ),
-    Setting(
-        "log_level",
-        "choice",
-        "info",
-        "The least important message that is logged.",
-        choices=("debug", "info", "warning", "error"),
-    ),
-    Setting(
-        name="watch",
-        kind="switch",
-        default=True,
-        doc="Whether edited definitions come in force by themselves.",
-    ),
-    Setting(
-        "watch_debounce_ms",
-        "whole",
-        300,
-        "Milliseconds without a further edit before definitions are read.",
-        high=60_000,
-    ),
-    Setting("request_timeout", "seconds", 30.0, "Seconds a handler may take."),
-    Setting("drain_timeout", "seconds", 4.0, "Seconds that running requests get at shutdown."),
-    Setting("max_in_flight", "whole", 256, "Requests that may run at once.", high=65_536),
-    Setting("audit_sample", "share", 0.0, "Share of allowed reads that the audit keeps, 0 to 1."),
-    Setting(
-        "audit_keep",
-        "whole",
-        1_000_000,
-        "Rows the audit keeps at hand, older ones are archived; 0: all.",
-        low=0,
-        high=1_000_000_000,
-    ),
-    Setting("approval_timeout", "seconds", 300.0, "Seconds until an unanswered request lapses."),
-    Setting("approval_wait", "seconds", 20.0, "Seconds that a call waits for its approval."),
-    Setting("launch_commands", "commands", (), "Commands that may be started for agents."),
-    Setting("state_value_limit", "whole", 262_144, "Bytes of one state value.", high=16_777_216),
-)
-
-
-class Origin(msgspec.Struct, frozen=True):
-    """Where a value came from: a flag, a variable, `file:line`, or `default`."""
-
-    kind: Literal["flag", "environment", "file", "default"]
-    where: str
-
-    def __str__(self) -> str:
-        return self.where
-
-
-class Settings(msgspec.Struct, frozen=True):
-    """Every setting with a value that can be used; `load_settings` is the way to get one."""
-
-    home: Path
-    catalogue: Path | None
-    compositions: Path | None
-    handlers: tuple[str, ...]
-    handler_paths: tuple[Path, ...]
-    endpoint: str
-    log_format: Literal["auto", "json", "pretty"]
-    log_level: Literal["debug", "info", "warning", "error"]
-    watch: bool
-    watch_debounce_ms: int
-    request_timeout: float
-    drain_timeout: float
-    max_in_flight: int
-    audit_sample: float
-    audit_keep: int
-    approval_timeout: float
-    approval_wait: float
-    launch_commands: tuple[str, ...]
-    state_value_limit: int
-    origins: dict[str, Origin]
 
 
 class _Given(msgspec.Struct, frozen=True):
@@ -169,10 +38,6 @@ class _Given(msgspec.Struct, frozen=True):
 class _Problems(list[dict[str, str]]):
     def note(self, where: object, message: str, hint: str = "") -> None:
         self.append({"where": str(where), "message": message, "hint": hint})
-
-
-class _WrongError(ValueError):
-    """What a value should have been."""
 
 
 def load_settings(flags: Mapping[str, Any], env: Mapping[str, str], cwd: str) -> Settings:
@@ -215,9 +80,9 @@ def _apply(
         problems.note(one.origin, f"{one.name!r} is not a setting", hint)
         return
     try:
-        values[row.name] = _READERS[row.kind](row, one.value, one.base)
+        values[row.name] = read_value(row, one.value, one.base)
         origins[row.name] = one.origin
-    except _WrongError as error:
+    except WrongError as error:
         message = f"{row.name} must be {error}, not {one.value!r}"
         problems.note(one.origin, message, did_you_mean(str(one.value), row.choices))
 
@@ -252,7 +117,7 @@ def _from_file(path: Path, problems: _Problems) -> Iterator[_Given]:
     import tomllib  # noqa: PLC0415 - 3 ms that only somebody with a file has to pay
 
     try:
-        text = _read_text(path)
+        text = _read_file(path)
         content = tomllib.loads(text)
     except (OSError, ValueError, RecursionError) as error:
         line = re.search(r"at line (\d+)", str(error))
@@ -264,7 +129,7 @@ def _from_file(path: Path, problems: _Problems) -> Iterator[_Given]:
         yield _Given(name, value, origin, path.parent)
 
 
-def _read_text(path: Path) -> str:
+def _read_file(path: Path) -> str:
     with path.open("rb") as file:
         data = file.read(_MAX_FILE_BYTES + 1)
     if len(data) > _MAX_FILE_BYTES:
@@ -280,101 +145,8 @@ def _line_of(name: str, text: str) -> int:
 
 
 def _from_text(name: str, value: object) -> object:
-    """What a TOML file would have given for the text of a flag or variable."""
     row = next((row for row in SETTINGS if row.name == name), None)
-    if row is None or not isinstance(value, str):
-        return value
-    if row.kind in {"names", "paths", "commands"}:
-        return [part.strip() for part in value.split(",") if part.strip()]
-    if row.kind == "switch":
-        return {"true": True, "false": False}.get(value, value)
-    if row.kind in {"seconds", "whole", "share"}:
-        try:
-            return int(value) if row.kind == "whole" else float(value)
-        except ValueError:
-            return value  # its reader says what it should have been
-    return value
-
-
-def _read_path(row: Setting, value: object, base: Path) -> Path | None:
-    if isinstance(value, Path):
-        value = str(value)
-    if not isinstance(value, str) or "\0" in value:
-        raise _WrongError("a path")
-    return base / Path(value).expanduser() if value else None
-
-
-def _read_commands(row: Setting, value: object, base: Path) -> tuple[str, ...]:
-    names = value if isinstance(value, list | tuple) else [None]
-    if not all(isinstance(name, str) and name and "\0" not in name for name in names):
-        raise _WrongError('a list of commands, as in ["claude"]')
-    return tuple(names)
-
-
-def _read_paths(row: Setting, value: object, base: Path) -> tuple[Path, ...]:
-    if not isinstance(value, list | tuple):
-        raise _WrongError('a list of directories, as in ["my_tools"]')
-    return tuple(path for one in value if (path := _read_path(row, one, base)) is not None)
-
-
-def _read_names(row: Setting, value: object, base: Path) -> tuple[str, ...]:
-    names = value if isinstance(value, list | tuple) else [None]
-    if not all(isinstance(name, str) and re.fullmatch(_MODULE, name) for name in names):
-        raise _WrongError('a list of module names, as in ["my_tools.handlers"]')
-    return tuple(names)
-
-
-def _read_endpoint(row: Setting, value: object, base: Path) -> str:
-    found = re.fullmatch(_ENDPOINT, value) if isinstance(value, str) else None
-    if value != "" and (found is None or int(found["port"] or 0) > _MAX_PORT):
-        raise _WrongError("empty, or an address like 'tcp://127.0.0.1:7420'")
-    return str(value)
-
-
-def _read_choice(row: Setting, value: object, base: Path) -> str:
-    if value not in row.choices:
-        raise _WrongError(f"one of {', '.join(row.choices)}")
-    return str(value)
-
-
-def _read_seconds(row: Setting, value: object, base: Path) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise _WrongError("a number of seconds")
-    if not 0 < value <= _MAX_SECONDS:  # also false for NaN
-        raise _WrongError(f"more than 0 and at most {_MAX_SECONDS} seconds")
-    return float(value)
-
-
-def _read_share(row: Setting, value: object, base: Path) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise _WrongError("a number from 0 to 1")
-    return float(value)
-
-
-def _read_whole(row: Setting, value: object, base: Path) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not row.low <= value <= row.high:
-        raise _WrongError(f"a whole number from {row.low} to {row.high}")
-    return value
-
-
-def _read_switch(row: Setting, value: object, base: Path) -> bool:
-    if not isinstance(value, bool):
-        raise _WrongError("true or false")
-    return value
-
-
-_READERS: dict[Kind, Callable[[Setting, Any, Path], Any]] = {
-    "path": _read_path,
-    "paths": _read_paths,
-    "commands": _read_commands,
-    "names": _read_names,
-    "endpoint": _read_endpoint,
-    "choice": _read_choice,
-    "seconds": _read_seconds,
-    "whole": _read_whole,
-    "share": _read_share,
-    "switch": _read_switch,
-}
+    return value if row is None or not isinstance(value, str) else from_text(row, value)
 
 
 def _refusal(problems: _Problems) -> SettingsError:

@@ -78,6 +78,11 @@ class Engine:
         return self._indexer.embedder.name if self._indexer.embedder else "words"
 
     @property
+    def indexer(self) -> Indexer:
+        """What makes indexes; for other texts than descriptors too."""
+        return self._indexer
+
+    @property
     def is_slow(self) -> bool:
         """Tell whether `embed` should be called in a worker thread before a question."""
         return self._indexer.embedder is not None and self._indexer.embedder.is_slow

@@ -1,28 +1,31 @@
 """agent:* — spawning, changing and ending agents. The spawner is the parent; no message says so."""
 
 import re
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
-from remit.errors import ConflictError, DeniedError, InvalidDataError
-from remit.model.agent import Agent, AgentSpec
+from remit.errors import ConflictError, DeniedError
+from remit.model.agent import Agent, AgentSpec, AgentStatus, Chosen
 from remit.model.launch import Launch
 from remit.model.limits import NO_LIMITS, Limits
 from remit.policy.delegate import Excess
 from remit.runtime.changes import holdings, tell_changes
+from remit.runtime.choosing import choose, status_warnings
 from remit.runtime.context import Context
 from remit.runtime.delegation import Offer, check_room, check_spec, offer
 from remit.runtime.descent import agent_in_reach, unknown_agent
+from remit.runtime.fleet import NOTHING
+from remit.runtime.launches import check_launch
 from remit.runtime.registry import event_handler
-
-if TYPE_CHECKING:
-    from remit.runtime.launcher import Launcher
+from remit.runtime.session_view import binding, is_of_session
 
 Name = Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9_-]{0,63}$")]
 PublicKey = Annotated[str, msgspec.Meta(min_length=40, max_length=40)]
 Prompt = Annotated[str, msgspec.Meta(max_length=65_536)]
 Tools = Annotated[tuple[str, ...], msgspec.Meta(max_length=1000)]
+Title = Annotated[str, msgspec.Meta(max_length=200)]
+Capabilities = dict[str, bool] | Annotated[tuple[str | Chosen, ...], msgspec.Meta(max_length=200)]
 OnExcess = Literal["refuse", "narrow"]
 
 
@@ -32,10 +35,11 @@ class SpawnRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     profile: str = ""
     agent_id: Name | None = None
     inherit: bool = False
-    capabilities: dict[str, bool] = {}
+    capabilities: Capabilities = {}
     additional_tools: Tools = ()
     disallowed_tools: Tools = ()
     variables: dict[str, str | int | float | bool] = {}
+    name: Title = ""
     system_prompt: Prompt = ""
     public_key: PublicKey | None = None
     on_excess: OnExcess = "refuse"
@@ -49,11 +53,13 @@ class UpdateRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
     agent_id: str
     profile: str | None = None
-    capabilities: dict[str, bool] | None = None
+    capabilities: Capabilities | None = None
     additional_tools: Tools | None = None
     disallowed_tools: Tools | None = None
     variables: dict[str, str | int | float | bool] | None = None
+    name: Title | None = None
     system_prompt: Prompt | None = None
+    status: AgentStatus | None = None
     limits: Limits | None = None
     on_excess: OnExcess | None = None
 
@@ -66,23 +72,25 @@ async def spawn(request: SpawnRequest, ctx: Context) -> dict[str, Any]:
         profile: its profile; absent: only what everybody has.
         agent_id: its name; made up when absent.
         inherit: give it all that you hold, now and later.
-        capabilities: capabilities to switch on or off.
+        capabilities: flags that switch on or off, or a list of names and {ref, config} in order.
         additional_tools: events, patterns or model tools to add.
         disallowed_tools: events, patterns or model tools to take away.
         variables: values for the variables of the profile.
+        name: its name for people.
         system_prompt: text for its system prompt.
         public_key: its CURVE public key in Z85; absent: a key pair is made and answered once.
         on_excess: what to do when it would hold more than you: refuse, or narrow.
-        session: the session it works in.
+        session: the session it works in; one that you or somebody above you opened binds it.
         limits: limits of its own; they never widen those it has anyway.
-        launch: a process to start for it: command, args, env, cwd, restart, max_restarts.
+        launch: a process to start for it instead of its profile's; an empty one starts nothing.
     """
     services = ctx.services
-    launcher = _launcher(ctx, request)
     parent = None if ctx.principal.is_operator else ctx.principal.id
     spec = _spec(ctx, request, parent)
     check_spec(spec, parent)
     offered = offer(ctx, spec, parent)
+    launcher, own_key = services.launcher, request.public_key is not None
+    spec = check_launch(launcher, spec, offered.grant, own_key=own_key)
     check_room(ctx, parent)
     name = request.agent_id or _new_name(ctx, request.profile)
     if not services.keyring.is_free(name):
@@ -99,44 +107,41 @@ async def spawn(request: SpawnRequest, ctx: Context) -> dict[str, Any]:
     )
     # INVARIANT: nothing is awaited between the check of the room and the place being taken.
     await services.keyring.spawn(services.store, agent)
-    if launcher is not None and request.launch is not None:
-        launcher.launch(name, request.launch, agent.public_key, credentials["secret_key"])
+    launched = bool(spec.launch or spec.launches_profile)
+    if launcher is not None and launched:
+        launcher.launch(name, agent.public_key, credentials["secret_key"])
     return {
         "agent_id": name,
         "parent": parent,
         **_given(ctx, offered),
+        **_resource(ctx, spec),
+        "bound": spec.session_names,
         "credentials": credentials,
+        "launched": launched,
     }
 
 
 def _spec(ctx: Context, request: SpawnRequest, parent: str | None) -> AgentSpec:
     above = None if parent is None else ctx.services.authority.fleet.get(parent)
+    choice = choose(ctx, request.capabilities)
     return AgentSpec(
         profile=request.profile,
         inherit=request.inherit,
-        capabilities=request.capabilities,
+        capabilities=choice.capabilities,
+        configs=choice.configs,
         additional_tools=request.additional_tools,
         disallowed_tools=request.disallowed_tools,
         variables=request.variables,
+        name=request.name,
         system_prompt=request.system_prompt,
         session=request.session,
+        bound=binding(ctx, request.session),
         narrow=request.on_excess == "narrow",
         limits=request.limits,
         parent_key="" if above is None else above.public_key,
-        launch=msgspec.to_builtins(request.launch) if request.launch else None,
+        launch=None if request.launch is None else msgspec.to_builtins(request.launch),
+        launches_profile=request.launch is None,
     )
-
-
-def _launcher(ctx: Context, request: SpawnRequest) -> "Launcher | None":
-    """Who starts the process, after everything about it was checked."""
-    if request.launch is None:
-        return None
-    launcher = ctx.services.launcher
-    if launcher is None or request.public_key is not None:
-        message = "a process can only be launched with a key that this daemon makes"
-        raise InvalidDataError(message, hint="leave public_key out", details={"path": "$.launch"})
-    launcher.check(request.launch)
-    return launcher
 
 
 def _new_name(ctx: Context, profile: str) -> str:
@@ -158,6 +163,16 @@ def _credentials(public_key: str | None) -> tuple[dict[str, str], str]:
 
     made = new_credentials()
     return made, token_hash(made["token"])
+
+
+def _resource(ctx: Context, spec: AgentSpec) -> dict[str, Any]:
+    return {
+        "name": spec.name,
+        "system_prompt": spec.system_prompt,
+        "capabilities": spec.chosen,
+        "status": spec.status,
+        "warnings": status_warnings(ctx.catalogue, spec.capabilities),
+    }
 
 
 def _given(ctx: Context, offered: Offer) -> dict[str, Any]:
@@ -182,11 +197,13 @@ async def update(request: UpdateRequest, ctx: Context) -> dict[str, Any]:
     Args:
         agent_id: the agent.
         profile: its new profile.
-        capabilities: capabilities to switch on or off, instead of those before.
+        capabilities: flags or a list as in agent:spawn, instead of those before.
         additional_tools: events, patterns or model tools to add, instead of those before.
         disallowed_tools: events, patterns or model tools to take away, instead of those before.
         variables: values for the variables of the profile, instead of those before.
+        name: its name for people.
         system_prompt: text for its system prompt.
+        status: active, or archived: it and all below it hold nothing until it is active again.
         limits: limits of its own, instead of those before.
         on_excess: what to do when it would hold more than you or its parent: refuse, or narrow.
     """
@@ -196,18 +213,25 @@ async def update(request: UpdateRequest, ctx: Context) -> dict[str, Any]:
         asked = msgspec.structs.asdict(request)
         fields = [f for f in AgentSpec.__struct_fields__ if asked.get(f) is not None]
         changes = {field: asked[field] for field in fields}
+        if request.capabilities is not None:
+            choice = choose(ctx, request.capabilities)
+            changes |= {"capabilities": choice.capabilities, "configs": choice.configs}
         if request.on_excess is not None:
             changes["narrow"] = request.on_excess == "narrow"
         spec = msgspec.structs.replace(agent.spec, **changes)
         check_spec(spec, agent.parent)
         offered = offer(ctx, spec, agent.parent)
         fleet, catalogue = services.authority.fleet, services.authority.catalogue
-        affected = fleet.subtree(agent.id)
+        # What it made gives others no more than it holds itself, so they may lose with it.
+        affected = fleet.names() if catalogue.made else fleet.subtree(agent.id)
         before = holdings(fleet, catalogue, affected)
         await services.keyring.update(services.store, msgspec.structs.replace(agent, spec=spec))
         after = holdings(fleet, catalogue, affected)
     tell_changes(services.courier, before, after, revision=catalogue.revision)
-    return {"agent_id": agent.id, "parent": agent.parent, **_given(ctx, offered)}
+    if spec.status != "active":
+        offered = Offer(NOTHING, offered.cut)
+    shown = _resource(ctx, spec)
+    return {"agent_id": agent.id, "parent": agent.parent, **_given(ctx, offered), **shown}
 
 
 def _changeable(ctx: Context, name: str) -> Agent:
@@ -217,10 +241,14 @@ def _changeable(ctx: Context, name: str) -> Agent:
     if ctx.services.keyring.is_client(name):
         hint = "revoke its key and add it again, or edit its profile"
         raise ConflictError(f"{name!r} is a client with a key, not a spawned agent", hint=hint)
+    if not is_of_session(ctx, name):
+        # It would keep, outside of the session, what the request could not give it inside.
+        message = f"{name!r} is not bound to the session {ctx.session!r} of this request"
+        raise DeniedError(message, reason="no_grant", hint="change it outside of the session")
     return agent
 
 
-@event_handler("agent:terminate", capability="spawn_agents", effect="destructive")
+@event_handler("agent:terminate", capability="spawn_agents", effect="destructive", only_takes=True)
 async def terminate(ctx: Context, agent_id: str) -> dict[str, Any]:
     """End an agent and all its descendants: they are shut out at once.
 

@@ -7,11 +7,12 @@ import msgspec
 from remit.errors import ConflictError, InvalidDataError, TooLargeError
 from remit.model.agent import Agent
 from remit.model.mail import DIRECT_EVENT, MESSAGE_BYTES
-from remit.model.principal import OPERATOR_ID
 from remit.runtime.context import Context
 from remit.runtime.descent import agent_in_reach, unknown_agent
 from remit.runtime.paging import PAGE_LIMIT, PAGE_MAX
+from remit.runtime.reach import may_address
 from remit.runtime.registry import event_handler
+from remit.runtime.session_view import held_by
 
 Limit = Annotated[int, msgspec.Meta(ge=1, le=PAGE_MAX)]
 
@@ -57,12 +58,16 @@ def _summary(ctx: Context, agent: Agent) -> dict[str, Any]:
     return {
         "agent_id": agent.id,
         "parent": agent.parent,
+        "name": agent.spec.name,
+        "status": agent.spec.status,
         "profile": agent.spec.profile,
         "kind": "client" if ctx.services.keyring.is_client(agent.id) else "agent",
         "depth": fleet.depth(agent.id),
         "children": len(fleet.children(agent.id)),
         "connected": ctx.services.mailbox.connections(agent.id),
         "created_at": agent.created_at,
+        "session": agent.spec.session,
+        "bound": agent.spec.session_names,
     }
 
 
@@ -75,9 +80,13 @@ async def status(ctx: Context, agent_id: str) -> dict[str, Any]:
     """
     agent = agent_in_reach(ctx, agent_id)
     services = ctx.services
-    grant = services.authority.fleet.grant(agent_id, ctx.catalogue)
+    grant = held_by(ctx, agent_id)
     waiting = await services.store.mail_count(agent_id)
+    spec = agent.spec
     return _summary(ctx, agent) | {
+        "system_prompt": spec.system_prompt,
+        "capabilities": spec.chosen,
+        "switched_off": spec.switched_off,
         "allowed_events": sorted(grant.events),
         "allowed_claude_tools": sorted(grant.claude_tools),
         "limits": grant.limits.to_json(),
@@ -87,8 +96,8 @@ async def status(ctx: Context, agent_id: str) -> dict[str, Any]:
             "children": len(services.authority.fleet.children(agent_id)),
             "waiting_messages": waiting,
         },
+        "bill": msgspec.structs.asdict(services.finder.bill(agent_id)),
         "process": _process(ctx, agent_id),
-        "session": agent.spec.session,
         "revision": ctx.catalogue.revision,
     }
 
@@ -114,7 +123,7 @@ async def send_message(ctx: Context, agent_id: str, message: Any) -> dict[str, A
             hint="put it into the shared state and send its key",
         )
     mailbox = ctx.services.mailbox
-    if not _is_addressable(ctx, agent_id):
+    if not may_address(ctx, agent_id):
         raise unknown_agent(agent_id)
     if not mailbox.may_receive(agent_id):
         raise ConflictError(
@@ -123,12 +132,3 @@ async def send_message(ctx: Context, agent_id: str, message: Any) -> dict[str, A
         )
     told = await mailbox.send(agent_id, message, ctx.principal.id)
     return {"delivered": told, "kept": not told}
-
-
-def _is_addressable(ctx: Context, name: str) -> bool:
-    fleet = ctx.services.authority.fleet
-    if fleet.principal(name) is None:
-        return False
-    if ctx.principal.is_operator or name == OPERATOR_ID:
-        return True
-    return fleet.root(name) == fleet.root(ctx.principal.id)

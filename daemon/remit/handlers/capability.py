@@ -5,10 +5,16 @@ from typing import Annotated, Any
 import msgspec
 
 from remit.errors import NotFoundError
+from remit.model.made_capability import MadeCapability
+from remit.model.principal import OPERATOR_ID
 from remit.model.suggest import did_you_mean
+from remit.policy.catalogue import Made
 from remit.policy.explain import givers_of
 from remit.policy.questions import gives
+from remit.policy.toolnames import tool_names
 from remit.runtime.context import Context
+from remit.runtime.descent import is_in_reach
+from remit.runtime.making import may_change
 from remit.runtime.paging import PAGE_LIMIT, PAGE_MAX, page
 from remit.runtime.registry import event_handler
 from remit.runtime.view import visible_capabilities
@@ -38,12 +44,64 @@ def get(ctx: Context, id: str) -> dict[str, Any]:  # noqa: A002 - the wire calls
     found = ctx.catalogue.names.get(id)
     if found not in visible:
         raise NotFoundError(f"there is no capability {id!r}", hint=did_you_mean(id, visible))
-    answer = _card(ctx, found) | gives(ctx.catalogue, found)
+    answer = _card(ctx, found) | gives(ctx.catalogue, found) | _origin(ctx, found)
+    made = ctx.catalogue.made.get(found)
+    if made is not None:
+        answer |= _given_now(ctx, made)
     if not ctx.sees_everything:
-        answer["events"] = [event for event in answer["events"] if event in ctx.grant.events]
+        for field in ("events", "own_events"):
+            answer[field] = [event for event in answer[field] if event in ctx.grant.events]
         answer["claude_tools"] = sorted(ctx.grant.claude_tools.intersection(answer["claude_tools"]))
         answer["requires"] = [name for name in answer["requires"] if name in visible]
-    return answer
+    names = tool_names(ctx.catalogue.universe)
+    shown = ctx.grant.exposed.intersection(answer["events"])
+    return answer | {"tools": sorted(names[event] for event in shown if event in names)}
+
+
+def _gives_now(ctx: Context, made: Made, event: str) -> bool:
+    name = ctx.catalogue.universe.canonical(event)
+    return name in _given_now(ctx, made)["own_events"]
+
+
+def _given_now(ctx: Context, made: Made) -> dict[str, Any]:
+    """What one that was made at run time gives as long as its author holds what it does now."""
+    fleet, universe = ctx.services.authority.fleet, ctx.catalogue.universe
+    ceiling = fleet.author_ceiling(made.author, made.author_key, ctx.catalogue)
+    bits, tools = (made.bits, made.claude_tools) if not made.inert else (0, frozenset[str]())
+    if ceiling is not None:
+        bits, tools = bits & ceiling.bits, tools & ceiling.claude_tools
+    return {
+        "events": universe.names_in(bits),
+        "own_events": universe.names_in(bits & made.own),
+        "claude_tools": sorted(tools),
+        "requires": list(made.members),
+        "limits": made.limits.to_json(),
+    }
+
+
+def _origin(ctx: Context, name: str) -> dict[str, Any]:
+    """Where a definition comes from; its versions for those who may change it."""
+    definition = ctx.catalogue.capabilities[name]
+    made = ctx.services.made.get(name) if name in ctx.catalogue.made else None
+    return {
+        "inject": definition.inject,
+        "skills": list(definition.skills),
+        "files": [mount.path for mount in definition.mounts],
+        "versions": _versions(made) if made and may_change(ctx, made) else [],
+        "inert": ctx.catalogue.made[name].inert if name in ctx.catalogue.made else "",
+    }
+
+
+def _versions(made: MadeCapability) -> list[dict[str, Any]]:
+    return [
+        {
+            "version": version.number,
+            "definition_hash": version.definition_hash,
+            "by": version.by,
+            "at": version.at,
+        }
+        for version in made.versions
+    ]
 
 
 @event_handler("capability:of_event", capability="catalogue_read", effect="read", inline=True)
@@ -54,7 +112,8 @@ def of_event(ctx: Context, event: str) -> dict[str, Any]:
         event: the event in question.
     """
     visible = set(visible_capabilities(ctx))
-    givers = [name for name in givers_of(ctx.catalogue, event) if name in visible]
+    made = [n for n, one in ctx.catalogue.made.items() if _gives_now(ctx, one, event)]
+    givers = [name for name in sorted([*givers_of(ctx.catalogue, event), *made]) if name in visible]
     return {"event": event, "capabilities": givers, "revision": ctx.catalogue.revision}
 
 
@@ -73,4 +132,14 @@ def _card(ctx: Context, name: str) -> dict[str, Any]:
         "always_included": definition.always_included,
         "security_review_required": definition.security_review_required,
         "held": name in ctx.grant.capabilities,
+        "origin": _author(ctx, name),
     }
+
+
+def _author(ctx: Context, name: str) -> str:
+    """`file`, or who made it; one out of reach has no name."""
+    made = ctx.catalogue.made.get(name)
+    if made is None:
+        return "file"
+    known = made.author == OPERATOR_ID or is_in_reach(ctx, made.author)
+    return f"user:{made.author}" if known else "user"

@@ -162,8 +162,15 @@ def _affected(ctx: Context, tried: Catalogue) -> int:
 
 
 def _confined(ctx: Context, grants: Mapping[str, Grant], hidden: Set[str]) -> dict[str, Grant]:
+    # Reviews and denials name what the caller may not use, and commands are the operator's affair.
     return {
-        name: confine(ctx.catalogue, grant, ctx.grant)
+        name: msgspec.structs.replace(
+            confine(ctx.catalogue, grant, ctx.grant),
+            pending_review=(),
+            denied_events=(),
+            denied_tools=frozenset(),
+            launcher=None,
+        )
         for name, grant in grants.items()
         if name not in hidden
     }

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from remit.model.cause import Cause
 from remit.model.place import DefinitionError
 from remit.runtime.context import Context
 from remit.runtime.paging import bounded
@@ -21,7 +22,10 @@ async def plan(ctx: Context) -> dict[str, Any]:
 @event_handler("config:reload", capability="config_admin", wildcard=False)
 async def reload(ctx: Context) -> dict[str, Any]:
     """Read the definition files again and put them in force, all or nothing."""
-    outcome = await ctx.services.reloader.reload()
+    ctx.services.finder.folders_changed()
+    outcome = await ctx.services.reloader.reload(
+        Cause("requested", by=ctx.principal.id, decision=ctx.decision)
+    )
     if outcome.problems:
         raise DefinitionError(outcome.problems[:MOST_ERRORS])
     return outcome.to_json()

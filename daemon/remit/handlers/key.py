@@ -30,7 +30,8 @@ async def add(ctx: Context, name: Name, public_key: PublicKey, profile: str) -> 
             f"there is no profile {profile!r} that you may give away",
             hint=did_you_mean(profile, visible),
         )
-    wanted = grants[profile]
+    # Also what was made at run time and is listed there: the giver must hold it like all the rest.
+    wanted = ctx.services.authority.fleet.with_made(grants[profile], ctx.catalogue)
     excess = sorted(wanted.events - ctx.grant.events)
     if not ctx.principal.is_operator:
         excess += sorted(wanted.claude_tools - ctx.grant.claude_tools)
@@ -54,7 +55,13 @@ async def list_(ctx: Context) -> dict[str, Any]:
     return {"items": keys, "total": len(keys), "next": None}
 
 
-@event_handler("key:revoke", capability="key_management", effect="destructive", wildcard=False)
+@event_handler(
+    "key:revoke",
+    capability="key_management",
+    effect="destructive",
+    wildcard=False,
+    only_takes=True,
+)
 async def revoke(ctx: Context, name: str) -> dict[str, Any]:
     """Take a client's key away: it is cut off at once.
 
@@ -67,6 +74,8 @@ async def revoke(ctx: Context, name: str) -> dict[str, Any]:
         for key in ctx.services.keyring.living()
         if key.profile in visible or ctx.sees_everything
     }
+    if ctx.sees_everything:
+        known |= ctx.services.keyring.unrevoked
     if name not in known:
         hint = did_you_mean(name, known)
         raise NotFoundError(f"no living key has the name {name!r}", hint=hint)

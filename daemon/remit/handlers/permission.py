@@ -9,18 +9,21 @@ from remit.model.agent import Agent
 from remit.model.decision import GRANTED, Reason
 from remit.model.grant import Grant
 from remit.model.patterns import EventPattern
-from remit.model.principal import Principal
+from remit.model.principal import OPERATOR_ID, Principal
 from remit.model.suggest import did_you_mean, nearest
 from remit.policy.decide import refusal
 from remit.policy.explain import explain as explain_decision
 from remit.policy.explain import explain_agent, givers_of
 from remit.runtime.context import Context
 from remit.runtime.descent import is_in_reach, unknown_agent
+from remit.runtime.made_rules import made_rules
 from remit.runtime.registry import event_handler
+from remit.runtime.session_view import cut_by_session
 from remit.runtime.view import visible_profiles
 
 MAX_EVENTS = 1000
 _NEAR = 5
+_NOT_CUT = {"cut_by": None, "session": None}
 
 Events = Annotated[list[str], msgspec.Meta(max_length=MAX_EVENTS)]
 
@@ -106,11 +109,14 @@ def _agent_explanation(ctx: Context, principal: Principal, event: str) -> dict[s
     _, grant = _subject(ctx, principal.id)
     reason = _reason(ctx, grant, event)
     found = _no_rules(ctx, event) if agent is None else _agent_rules(ctx, agent, event)
+    made = _made_rules(ctx, agent, event) if agent is not None and reason == GRANTED else []
+    if made:
+        found |= {"granted_by": [*found["granted_by"], *made], "near_misses": []}
     found |= {
         "allowed": reason == GRANTED,
         "reason": reason,
         "subject": principal.id,
-        "cut_by": None if reason == GRANTED else _cut_by(ctx, principal.id, event),
+        **(_cut(ctx, principal.id, event) if reason != GRANTED else _NOT_CUT),
     }
     return found if ctx.principal.is_operator else _discreet(ctx, found, event)
 
@@ -127,11 +133,24 @@ def _agent_rules(ctx: Context, agent: Agent, event: str) -> dict[str, Any]:
         return _no_rules(ctx, event)
 
 
-def _cut_by(ctx: Context, agent: str, event: str) -> str | None:
-    """The ancestor that cuts; of those above its own parent the caller hears nothing."""
+def _made_rules(ctx: Context, agent: Agent, event: str) -> list[dict[str, Any]]:
+    """The rules of capabilities made at run time, as far as their authors hold the event now."""
+    fleet = ctx.services.authority.fleet
+    return [rule.to_json() for rule in made_rules(fleet, ctx.catalogue, agent, event)]
+
+
+def _cut(ctx: Context, agent: str, event: str) -> dict[str, str | None]:
+    """The ancestor that cuts, and the session that does."""
     fleet = ctx.services.authority.fleet
     name = ctx.catalogue.universe.canonical(event)
-    found = fleet.cut_by(agent, name, ctx.catalogue)
+    session, bound = cut_by_session(ctx, agent, event)
+    found = fleet.cut_by(agent, name, ctx.catalogue) or bound
+    return {"cut_by": _shown_ancestor(ctx, found), "session": session}
+
+
+def _shown_ancestor(ctx: Context, found: str | None) -> str | None:
+    """Of those above its own parent the caller hears nothing."""
+    fleet = ctx.services.authority.fleet
     if found is None or is_in_reach(ctx, found):
         return found
     caller = fleet.get(ctx.principal.id)
@@ -150,13 +169,15 @@ def _no_rules(ctx: Context, event: str) -> dict[str, Any]:
 
 
 def _operator_explanation(ctx: Context, event: str) -> dict[str, Any]:
-    """The operator needs no rule: everything that exists is allowed."""
-    grant = ctx.services.authority.current.everything
-    allowed = ctx.catalogue.universe.canonical(event) in grant.events
+    """The operator needs no rule: everything that exists is allowed, but in a session."""
+    reason = _reason(ctx, ctx.grant, event)
+    session, _ = cut_by_session(ctx, OPERATOR_ID, event) if reason != GRANTED else (None, None)
     return _no_rules(ctx, event) | {
-        "allowed": allowed,
-        "reason": GRANTED if allowed else "unknown_event",
-        "subject": "operator",
+        "allowed": reason == GRANTED,
+        "reason": reason,
+        "subject": OPERATOR_ID,
+        **_NOT_CUT,
+        "session": session,
     }
 
 
@@ -220,12 +241,14 @@ def _row(kind: str, subject: str, grant: Grant, events: list[str]) -> dict[str, 
 
 
 @event_handler("permission:changed", capability="self_knowledge", effect="read", pushed=True)
-def changed(
+def changed(  # noqa: PLR0913, PLR0917 - the fields of what is pushed
     gained: list[str],
     lost: list[str],
     tools_gained: list[str],
     tools_lost: list[str],
     limits_changed: dict[str, Any],
+    approval_added: list[str],
+    approval_removed: list[str],
     revision: int,
 ) -> None:
     """What you may do has changed; told to you alone.
@@ -236,6 +259,8 @@ def changed(
         tools_gained: model tools that you may use from now on.
         tools_lost: model tools that you may no longer use.
         limits_changed: limits that are no longer what they were.
+        approval_added: events whose every call waits for an approval from now on.
+        approval_removed: events that no longer wait for one.
         revision: the revision in force.
     """
 
@@ -244,7 +269,7 @@ def _subject(ctx: Context, agent: str | None) -> tuple[str, Grant]:
     if agent is None or agent == ctx.principal.id:
         return ctx.principal.id, ctx.grant
     principal = _principal(ctx, agent)
-    return principal.id, ctx.services.authority.grant(principal)
+    return principal.id, ctx.services.authority.grant(principal, session=ctx.session)
 
 
 def _principal(ctx: Context, agent: str | None) -> Principal:

@@ -1,12 +1,13 @@
-"""review:* — what waits for somebody's yes: single calls, and capabilities in profiles."""
+"""review:* — what waits for somebody's yes: single calls, capabilities in profiles, cards."""
 
 from typing import Annotated, Any, Literal
 
 import msgspec
 
 from remit.errors import DeniedError, ExceedsParentError, NotFoundError
+from remit.handlers import review_cards
 from remit.runtime.context import Context
-from remit.runtime.pairs import APPROVAL, CAPABILITY, Gain, Pair, gain, no_such_pair
+from remit.runtime.pairs import APPROVAL, CAPABILITY, CARD, Gain, Pair, card_in, gain, no_such_pair
 from remit.runtime.registry import event_handler
 from remit.runtime.view import visible_profiles
 from remit.store.records import Review, ReviewStatus
@@ -23,23 +24,25 @@ _DECIDED: dict[str, ReviewStatus] = {"approve": "approved", "reject": "rejected"
 async def list_(
     ctx: Context,
     status: Status = "pending",
-    kind: Literal["approval", "capability"] | None = None,
+    kind: Literal["approval", "capability", "card"] | None = None,
     limit: Limit = 50,
     after: str = "",
 ) -> dict[str, Any]:
-    """List calls that wait for approval, and capabilities that wait for a security review.
+    """List calls that wait for approval, and capabilities and cards that wait for a review.
 
     Args:
         status: those that wait, or those that were decided.
-        kind: only calls (approval), or only capabilities.
+        kind: only calls (approval), only capabilities, or only cards.
         limit: how many calls at the most.
         after: the `next` of the page before.
     """
     items: list[dict[str, Any]] = []
-    if kind != APPROVAL and not after:
+    if kind in (None, CAPABILITY) and not after:
         items += _pairs(ctx, status)
+    if kind in (None, CARD) and not after:
+        items += await review_cards.listed(ctx, status)
     cursor = None
-    if kind != CAPABILITY:
+    if kind in (None, APPROVAL):
         found, cursor = await _calls(ctx, status, limit, after)
         items += found
     return {"items": items, "total": len(items), "next": cursor}
@@ -74,7 +77,7 @@ def _pairs(ctx: Context, status: Status) -> list[dict[str, Any]]:
 async def _calls(
     ctx: Context, status: Status, limit: int, after: str
 ) -> tuple[list[dict[str, Any]], str | None]:
-    store, now = ctx.services.store, ctx.services.wall_clock()
+    store, now = ctx.services.store, ctx.services.approvals.now()
     shown: list[dict[str, Any]] = []
     for _ in range(_MOST_PAGES):
         page = await store.review_list(
@@ -109,7 +112,18 @@ def _call(review: Review) -> dict[str, Any]:
 
 
 def _may_see_call(ctx: Context, review: Review) -> bool:
-    return ctx.principal.is_operator or review.subject in ctx.grant.events
+    if ctx.principal.is_operator:
+        return True
+    return review.subject in ctx.grant.events and _is_within(ctx, review)
+
+
+def _is_within(ctx: Context, review: Review) -> bool:
+    """Who could not touch a key of the state itself neither reads nor decides about it."""
+    if ctx.grant.limits.state_prefixes is None or not review.subject.startswith("state:"):
+        return True
+    data = msgspec.json.decode(review.payload)["data"]
+    key = data.get("key", data.get("prefix", "")) if isinstance(data, dict) else None
+    return isinstance(key, str) and ctx.grant.limits.allow_key(key)
 
 
 def _may_see_pair(ctx: Context, pair: Pair, gives: Gain) -> bool:
@@ -131,13 +145,16 @@ async def decide(
     decision: Literal["approve", "reject"],
     note: Note = "",
 ) -> dict[str, Any]:
-    """Approve or reject a call that waits, or a capability in a profile.
+    """Approve or reject a call that waits, a capability in a profile, or a card.
 
     Args:
-        id: what `review:list` shows: of a call, or 'profile/capability'.
-        decision: approve or reject; rejecting a capability takes an approval back.
+        id: what `review:list` shows: of a call, 'profile/capability', or 'card:id'.
+        decision: approve or reject; rejecting a capability or a card takes an approval back.
         note: why; the one who asked is told.
     """
+    card = card_in(id)
+    if card is not None:
+        return await review_cards.decide(ctx, card, _DECIDED[decision], note)
     pair = Pair.parse(id)
     if pair is not None:
         return await _decide_pair(ctx, pair, _DECIDED[decision], note)

@@ -80,9 +80,9 @@ async def _list_under(
 
 def _check_key(ctx: Context, key: str) -> None:
     """Keep a caller inside its part of the state; the answer is the same for what exists or not."""
-    prefixes = ctx.grant.limits.state_prefixes
-    if prefixes is not None and not key.startswith(prefixes):
-        named = ", ".join(map(repr, prefixes))
+    limits = ctx.grant.limits
+    if not limits.allow_key(key):
+        named = ", ".join(map(repr, limits.state_prefixes or ()))
         hint = f"your keys start with {named}" if named else "no key is yours"
         message = f"{key!r} lies outside of your part of the state"
         raise DeniedError(message, reason="limit", hint=hint)

@@ -6,6 +6,7 @@ from remit import __version__
 from remit.errors import NotFoundError
 from remit.model.suggest import did_you_mean
 from remit.runtime.context import Context
+from remit.runtime.counters import Load
 from remit.runtime.describe import (
     TextFormat,
     describe_event,
@@ -15,6 +16,8 @@ from remit.runtime.describe import (
     tool_list,
 )
 from remit.runtime.registry import event_handler
+
+MOST_AGENTS = 100
 
 Level = Literal["summary", "namespace", "full"]
 
@@ -51,11 +54,11 @@ def help_(
     if name not in ctx.grant.events:
         hint = did_you_mean(event, ctx.grant.events)
         raise NotFoundError(f"there is no event {event!r} that you may use", hint=hint)
-    handler = ctx.services.handlers[name]
+    handler = ctx.handlers[name]
     if format == "verbose":
         return describe_event(handler, ctx.catalogue, ctx.grant)
     if format == "mcp":
-        listed = tool_list(ctx.services.handlers, ctx.catalogue, ctx.grant, only={name})
+        listed = tool_list(ctx.handlers, ctx.catalogue, ctx.grant, only={name})
         return {"event": name, "tools": listed["tools"]}
     if format == "compact":
         return {"event": name, "help": one_line(handler), "example": example(handler)}
@@ -83,7 +86,7 @@ def discover(
     names = _selected(ctx, namespace=namespace, event=event, module=module)
     head = {"level": level, "total": len(names), "revision": ctx.catalogue.revision}
     if format == "mcp":
-        handlers, thin = ctx.services.handlers, level != "full"
+        handlers, thin = ctx.handlers, level != "full"
         return head | tool_list(handlers, ctx.catalogue, ctx.grant, thin=thin, only=set(names))
     groups: dict[str, list[str]] = {}
     for name in names:
@@ -112,13 +115,13 @@ def _selected(
         wanted = ctx.catalogue.universe.canonical(event)
         names = [name for name in names if name == wanted]
     if module is not None:
-        handlers = ctx.services.handlers
+        handlers = ctx.handlers
         names = [name for name in names if handlers[name].module == module]
     return names
 
 
 def _entry(ctx: Context, name: str, *, level: Level, format: TextFormat) -> Any:  # noqa: A002
-    handler = ctx.services.handlers[name]
+    handler = ctx.handlers[name]
     if format == "compact":
         return one_line(handler)
     if level == "full":
@@ -129,12 +132,16 @@ def _entry(ctx: Context, name: str, *, level: Level, format: TextFormat) -> Any:
 
 @event_handler("system:stats", capability="observe", effect="read", inline=True)
 def stats(ctx: Context) -> dict[str, Any]:
-    """Count what happened since the start, for the events that you may use."""
+    """Count what happened since the start: your events, and you and your agents."""
     counters = ctx.services.counters
     by_event = {
         name: count for name, count in sorted(counters.by_event.items()) if name in ctx.grant.events
     }
-    answer: dict[str, Any] = {"by_event": by_event, "revision": ctx.catalogue.revision}
+    answer: dict[str, Any] = {
+        "by_event": by_event,
+        "by_agent": _by_agent(ctx),
+        "revision": ctx.catalogue.revision,
+    }
     if ctx.sees_everything:
         answer |= {
             "requests": counters.requests,
@@ -144,4 +151,30 @@ def stats(ctx: Context) -> dict[str, Any]:
             "timeouts": counters.timeouts,
             "cancelled": counters.cancelled,
         }
+        if (traffic := ctx.services.traffic) is not None:
+            answer |= {
+                "clients": traffic.clients,
+                "dropped": traffic.dropped,
+                "evicted": traffic.evicted,
+            }
     return answer
+
+
+def _by_agent(ctx: Context) -> dict[str, dict[str, int]]:
+    """The busiest of those whom the caller may ask about; only the living are counted."""
+    services = ctx.services
+    tallies, fleet = services.counters.by_caller, services.authority.fleet
+    names = tallies.keys() if ctx.principal.is_operator else fleet.subtree(ctx.principal.id)
+    living = [name for name in names if name in tallies and fleet.principal(name) is not None]
+    living.sort(key=lambda name: (-tallies[name].calls, name))
+    found = {}
+    for name in living[:MOST_AGENTS]:
+        load = services.load(name) if services.load is not None else Load()
+        tally = tallies[name]
+        found[name] = {
+            "calls": tally.calls,
+            "denied": tally.denied,
+            "queue": load.queue,
+            "dropped": load.dropped,
+        }
+    return found

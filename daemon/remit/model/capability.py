@@ -5,6 +5,7 @@ from typing import Any, Literal
 import msgspec
 
 from remit.model.limits import NO_LIMITS, Limits
+from remit.model.mount import Mount
 from remit.model.patterns import EventPattern
 from remit.model.place import Place
 
@@ -59,7 +60,7 @@ class Capability(msgspec.Struct, frozen=True, kw_only=True):
     inject: Inject = "always"
     skills: tuple[str, ...] = ()
     config_schema: dict[str, Any] | None = None
-    mounts: tuple[dict[str, Any], ...] = ()
+    mounts: tuple[Mount, ...] = ()
 
     @property
     def is_grantable(self) -> bool:

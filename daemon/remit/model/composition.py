@@ -1,10 +1,13 @@
 """A composition as an operator wrote it: parsed and placed, not yet resolved."""
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import msgspec
 
 from remit.model.capability import Ref
+from remit.model.json_schema import Path
+from remit.model.launch import MAX_RESTARTS, Ready, Restart
 from remit.model.limits import NO_LIMITS, Limits
 from remit.model.place import Place
 
@@ -39,6 +42,8 @@ class Flag(msgspec.Struct, frozen=True):
     on: bool
     place: Place
     config: dict[str, Any] | None = None
+    places: Mapping[Path, Place] = {}
+    """Where each part of the configuration stands."""
 
 
 class Text(msgspec.Struct, frozen=True):
@@ -46,6 +51,19 @@ class Text(msgspec.Struct, frozen=True):
 
     text: str
     place: Place
+
+
+class LauncherText(msgspec.Struct, frozen=True, kw_only=True):
+    """The process that a profile starts, as written; with nothing to start, it starts none."""
+
+    place: Place
+    command: str = ""
+    ready: Ready = ""
+    args: tuple[Text, ...] = ()
+    env: tuple[tuple[str, Text], ...] = ()
+    cwd: Text | None = None
+    restart: Restart = "never"
+    max_restarts: int = MAX_RESTARTS
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,6 +78,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     """`approval_required`: events that wait for an operator's yes at each call."""
     limits: Limits = NO_LIMITS
     prompt: Text | None = None
+    launcher: LauncherText | None = None
 
 
 class Mixin(msgspec.Struct, frozen=True):

@@ -4,6 +4,7 @@ import msgspec
 
 from remit.model.capability import Capability
 from remit.model.composition import Composition
+from remit.model.made_capability import MadeCapability
 from remit.model.place import Problem
 
 
@@ -13,6 +14,8 @@ class Definitions(msgspec.Struct, frozen=True):
     capabilities: tuple[Capability, ...] = ()
     compositions: tuple[Composition, ...] = ()
     problems: tuple[Problem, ...] = ()
+    made: tuple[MadeCapability, ...] = ()
+    """What was made at run time, beside the files."""
 
     @property
     def is_unread(self) -> bool:

@@ -29,6 +29,8 @@ class EventSpec(msgspec.Struct, frozen=True, kw_only=True):
     """True: each call waits for an operator's yes to exactly its arguments."""
     pushed: bool = False
     """True: the event is only ever pushed; a grant says who may see it, and nobody calls it."""
+    only_takes: bool = False
+    """True: it only ever takes rights away, and does so even when that cannot be written down."""
     fleeting: bool = False
     """True: a call leaves nothing behind, so allowed ones are audited no more than reads."""
     timeout: float | None = None

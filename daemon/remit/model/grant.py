@@ -5,9 +5,23 @@ from typing import Any
 
 import msgspec
 
+from remit.model.launch import PlacedLaunch
 from remit.model.limits import NO_LIMITS, Limits
 from remit.model.patterns import EventPattern
 from remit.model.place import Problem
+
+
+class Share(msgspec.Struct, frozen=True):
+    """What a capability that was made at run time could give; its author must hold it now."""
+
+    capability: str
+    author: str
+    author_key: str
+    bits: int
+    exposed: int
+    waiting: int
+    """Those whose every call waits for an operator's yes."""
+    claude_tools: frozenset[str]
 
 
 class Grant(msgspec.Struct, frozen=True, kw_only=True, eq=False):
@@ -36,6 +50,10 @@ class Grant(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     capabilities: tuple[str, ...] = ()
     pending_review: tuple[str, ...] = ()
     prompt: str = ""
+    launcher: PlacedLaunch | None = None
+    """The process that the profile starts for an agent; only the profile's own agents get it."""
     config: Mapping[str, Any] = {}
     variables: Mapping[str, Any] = {}
     warnings: tuple[Problem, ...] = ()
+    shares: tuple[Share, ...] = ()
+    """What is still to be added, as far as the authors hold it: `events` is without it."""

@@ -35,6 +35,10 @@ class Limits(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
         pairs = zip(msgspec.structs.astuple(self), msgspec.structs.astuple(other), strict=True)
         return type(self)(*(_narrower(one, two) for one, two in pairs))
 
+    def allow_key(self, key: str) -> bool:
+        """Tell whether a key of the shared state lies where a holder may work."""
+        return self.state_prefixes is None or key.startswith(self.state_prefixes)
+
     @property
     def are_metered(self) -> bool:
         """Tell whether calls have to be counted."""

@@ -5,6 +5,10 @@ from typing import Literal
 import msgspec
 
 OPERATOR_ID = "operator"
+DAEMON_ID = "daemon"
+"""Stands for what happens by itself; nobody who asks has this name."""
+RESERVED = frozenset({OPERATOR_ID, DAEMON_ID})
+"""Names that are given to nobody."""
 
 
 class Principal(msgspec.Struct, frozen=True):

@@ -35,3 +35,17 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     def is_open(self) -> bool:
         """Tell whether anything can be done in this session."""
         return self.closed_at is None
+
+
+class SessionKey(msgspec.Struct, frozen=True):
+    """Which session a request works in, for whatever is kept in it: whose it is, and its name.
+
+    INVARIANT: two principals share a key only when one of them was bound to a session of the
+    other; the same name in the mouth of a stranger is another key.
+    """
+
+    owner: str
+    owner_key: str = ""
+    """The public key that the owner has: a later principal of the same name is not the owner."""
+    name: str = ""
+    """Empty: what the owner does without naming a session."""

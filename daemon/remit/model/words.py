@@ -33,18 +33,31 @@ FILLER = frozenset(_FILLER.split())
 _SHORT = 3
 _PLURAL = 4
 """Letters: shorter words are left as they are."""
+_LONG = 40
+"""Longer ones are no words, and must not fill the memory of those that are."""
 
 
 def words(text: str, *, stemmed: bool = True) -> list[str]:
     """The words of a text that can tell one thing from another, in order, repeats kept."""
     split = _CAMEL.sub(" ", text).lower()
     found = [word for word in _WORD.findall(split) if word not in FILLER]
-    return [stem(word) for word in found] if stemmed else found
+    return stems(found) if stemmed else found
+
+
+def stem(word: str) -> str:
+    """The word without its commonest English endings; others are left alone."""
+    return _stem(word) if len(word) <= _LONG else word
+
+
+def stems(found: list[str]) -> list[str]:
+    """The same for many words, faster."""
+    if max(map(len, found), default=0) > _LONG:
+        return [stem(word) for word in found]
+    return list(map(_stem, found))
 
 
 @lru_cache(maxsize=65_536)
-def stem(word: str) -> str:
-    """The word without its commonest English endings; others are left alone."""
+def _stem(word: str) -> str:
     if len(word) <= _SHORT or not word.isascii() or not word.isalpha():
         return word
     return _without_tail(_without_plural(word))

@@ -7,9 +7,11 @@ import msgspec
 from remit.model.capability import Capability, Ref
 from remit.model.composition import Composition, Variable
 from remit.model.grant import Grant
+from remit.model.limits import NO_LIMITS, Limits
 from remit.model.place import Place, Problem
 from remit.model.suggest import did_you_mean
 from remit.model.tool import KNOWN_MODEL_TOOLS
+from remit.policy.mounts import mount_conflicts
 from remit.policy.order import circle_problem, dependencies_first
 from remit.policy.universe import Universe
 
@@ -20,6 +22,25 @@ class Approval(msgspec.Struct, frozen=True):
     profile: str
     capability: str
     definition_hash: str
+
+
+class Made(msgspec.Struct, frozen=True):
+    """What a capability that was made at run time could give; `policy/made.py` says when."""
+
+    capability: Capability
+    author: str
+    author_key: str
+    own: int = 0
+    """By its own patterns, as bits."""
+    bits: int = 0
+    """With all it requires."""
+    exposed: int = 0
+    claude_tools: frozenset[str] = frozenset()
+    limits: Limits = NO_LIMITS
+    members: tuple[str, ...] = ()
+    """The capabilities of the files that it requires, directly or not; sorted."""
+    inert: str = ""
+    """Why it gives nothing in this revision."""
 
 
 class Catalogue(msgspec.Struct, frozen=True, eq=False, kw_only=True):
@@ -44,6 +65,8 @@ class Catalogue(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     variables: Mapping[str, Mapping[str, Variable]] = {}
     """For each profile the variables it ends up with."""
     grants: dict[str, Grant] = {}
+    made: Mapping[str, Made] = {}
+    """The capabilities that were made at run time; they are in `capabilities` too."""
     warnings: tuple[Problem, ...] = ()
 
     def needs_review(self, profile: str, capability: str) -> bool:
@@ -73,7 +96,7 @@ def definition_hash(capability: Capability, events: Iterable[str]) -> str:
         "resource_limits": capability.resource_limits.to_json(),
         "system_prompt": capability.system_prompt,
         "skills": sorted(capability.skills),
-        "mounts": list(capability.mounts),
+        "mounts": [mount.to_json() for mount in capability.mounts],
         "config_schema": capability.config_schema,
     }
     return hashlib.sha256(msgspec.json.encode(content, order="sorted")).hexdigest()
@@ -95,6 +118,7 @@ def compile_capabilities(
         circle_problem(circle, capabilities[circle[0]].place, "requires") for circle in circles
     )
     _check_patterns(capabilities, universe, problems)
+    problems.extend(mount_conflicts(capabilities.values()))
     own_events = _own_events(capabilities, names, universe)
     return Catalogue(
         revision=0,

@@ -1,15 +1,16 @@
 """Compile everything operators wrote into one revision, or refuse it with every reason."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
 from remit.errors import NotFoundError
 from remit.model.capability import Ref
-from remit.model.composition import Composition, Scalar
+from remit.model.composition import Composition, Flag, Scalar
 from remit.model.definitions import Definitions
 from remit.model.event import Effect
 from remit.model.grant import Grant
+from remit.model.json_schema import config_mistakes, shown
 from remit.model.place import DefinitionError, Problem, by_place
 from remit.model.suggest import did_you_mean
 from remit.policy.catalogue import (
@@ -20,6 +21,7 @@ from remit.policy.catalogue import (
 )
 from remit.policy.flatten import Layer, flatten
 from remit.policy.lineage import bind, by_name, check_variables, declared_variables, lineages
+from remit.policy.made import add_made
 from remit.policy.resolve import make_grant, narrow_effect
 from remit.policy.universe import Universe
 from remit.policy.warnings import check_entries, grant_warnings
@@ -45,6 +47,7 @@ def compile_definitions(
     """
     problems = list(definitions.problems)
     capabilities = compile_capabilities(definitions.capabilities, universe, problems)
+    capabilities = add_made(capabilities, definitions.made, problems)
     compositions = by_name(definitions.compositions, problems)
     built_on = lineages(compositions, problems)
     catalogue = msgspec.structs.replace(
@@ -101,6 +104,20 @@ def _check_composition(
         for flag in part.flags:
             ref = Ref(flag.capability, flag.place)
             problems += check_capability_ref(ref, catalogue.capabilities, catalogue.names)
+            problems += _config_problems(catalogue, flag) if flag.config else ()
+
+
+def _config_problems(catalogue: Catalogue, flag: Flag) -> Iterator[Problem]:
+    definition = catalogue.capabilities.get(catalogue.names.get(flag.capability, ""))
+    schema = None if definition is None else definition.config_schema
+    for mistake in config_mistakes(schema, flag.config):
+        path = mistake.path
+        while path and path not in flag.places:
+            path = path[:-1]
+        message = f"the configuration of {flag.capability!r} does not fit: {mistake.message}"
+        hint = f"its schema is shown by: remit gives {flag.capability} --json"
+        place = flag.places.get(path, flag.place)
+        yield Problem(place, "invalid_config", f"{message} ({shown(mistake.path)})", hint)
 
 
 def layer_of(

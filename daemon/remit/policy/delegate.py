@@ -158,7 +158,8 @@ def _changes(spec: AgentSpec) -> Composition:
         parts=(
             Part(
                 flags=tuple(
-                    Flag(name, on, _REQUEST) for name, on in sorted(spec.capabilities.items())
+                    Flag(name, on, _REQUEST, spec.configs.get(name))
+                    for name, on in spec.capabilities.items()
                 ),
                 allowed=_texts(spec.additional_tools),
                 disallowed=_texts(spec.disallowed_tools),

@@ -135,6 +135,8 @@ def _capability_rules(
     paths = _paths(catalogue, chosen(catalogue, layer), set(active))
     rules = []
     for name in active:
+        if name in catalogue.made:
+            continue  # what it gives depends on its author, and not on a profile
         for pattern, place in _covering(catalogue, catalogue.capabilities[name], event):
             rules.append(Rule(pattern, place, name, paths[name]))
     return tuple(rules)

@@ -48,5 +48,6 @@ def gives(catalogue: Catalogue, name: str) -> dict[str, Any]:
         "requires": [member for member in closure if member != found],
         "limits": limits.to_json(),
         "system_prompt": definition.system_prompt,
+        "config_schema": definition.config_schema,
         "security_review_required": definition.security_review_required,
     }

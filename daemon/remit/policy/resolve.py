@@ -11,12 +11,13 @@ import msgspec
 
 from remit.model.composition import Composition, Scalar
 from remit.model.event import Effect, effect_at_most
-from remit.model.grant import Grant
+from remit.model.grant import Grant, Share
 from remit.model.limits import NO_LIMITS
 from remit.model.patterns import EventPattern
 from remit.model.tool import ToolEntry
 from remit.policy.catalogue import Catalogue
 from remit.policy.flatten import Layer
+from remit.policy.made import made_limits, shares_of
 from remit.policy.universe import Universe
 
 
@@ -43,6 +44,8 @@ def hold(catalogue: Catalogue, profile: str, layer: Layer) -> Holding:
             pending.add(name)
         elif name not in active and catalogue.capabilities[name].is_grantable:
             active.add(name)
+            if name in catalogue.made:
+                continue  # what it requires it gives by itself, and only as far as its author may
             frontier += (catalogue.names[r.name] for r in catalogue.capabilities[name].requires)
     return Holding(tuple(sorted(active)), tuple(sorted(pending)))
 
@@ -104,7 +107,7 @@ def make_grant(
         exposed=events if not bits & ~exposed else frozenset(universe.names_in(bits & exposed)),
         claude_tools=frozenset(tools),
         denied_tools=frozenset(e.model_tool for e in layer.disallowed if e.model_tool),
-        limits=limits,
+        limits=made_limits(catalogue, holding.active, limits),
         capabilities=holding.active,
         pending_review=tuple(sorted({*holding.pending, *stopped})),
         pending_patterns=_pending_patterns(catalogue, holding.pending, gated, layer.allowed),
@@ -112,7 +115,31 @@ def make_grant(
         launcher=layer.launcher,
         config={n: f.config for n, f in layer.flags.items() if f.on and f.config is not None},
         variables=dict(environment),
+        shares=_shares(catalogue, layer, holding, held_bits, held_tools, gated),
     )
+
+
+def _shares(
+    catalogue: Catalogue,
+    layer: Layer,
+    holding: Holding,
+    held_bits: int,
+    held_tools: frozenset[str],
+    gated: Iterable[str],
+) -> tuple[Share, ...]:
+    """What was made at run time could add, under the same denials and reviews as a tool list."""
+    made = [name for name in holding.active if name in catalogue.made]
+    if not made:
+        return ()
+    shut = denied_bits(catalogue, layer.disallowed)
+    tools: set[str] = set()
+    for name in gated:
+        shut |= catalogue.own_events[name] & ~held_bits
+        tools |= {ref.name for ref in catalogue.capabilities[name].claude_tools} - held_tools
+    offered = {tool for name in made for tool in catalogue.made[name].claude_tools}
+    tools |= _denied_tools(layer.disallowed, offered)
+    waiting = catalogue.universe.approved_only | denied_bits(catalogue, layer.approval)
+    return shares_of(catalogue, made, shut=shut, waiting=waiting, shut_tools=frozenset(tools))
 
 
 def _waiting_events(catalogue: Catalogue, layer: Layer, bits: int) -> frozenset[str]:

@@ -53,7 +53,7 @@ def _named_events(catalogue: Catalogue) -> set[str]:
         placed.pattern.prefix
         for definition in catalogue.capabilities.values()
         for placed in definition.event_patterns or ()
-        if placed.pattern.exact
+        if placed.pattern.exact and definition.id not in catalogue.made
     }
 
 

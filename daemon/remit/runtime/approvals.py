@@ -81,7 +81,7 @@ class Approvals:
             auditor: is told about each request.
             fleet: the living agents.
             show: tells those who watch about a request, if they may use the event themselves.
-            clock: the wall clock.
+            clock: the wall clock, which must not go back while this runs.
             timeout: seconds until a request lapses, and until a decision does.
             wait: seconds that a call waits for its decision.
         """
@@ -102,13 +102,28 @@ class Approvals:
         """Take over what waits, and what was decided but not used yet."""
         for status in ("pending", "approved", "rejected"):
             async for review in stored_reviews(self._store, APPROVAL, status):
-                if self._lapses_at(review) + self._timeout <= self._clock():
+                if self._is_over(review):
                     if status == "pending":
                         await self._expire(review)
                     continue
                 used = await self._store.review_get(_use_of(review.id))
                 if used is None:
                     self._live[_digest_in(review)] = review
+
+    def _is_over(self, review: Review) -> bool:
+        """Tell whether nobody can still wait for it or use it, as far as a new daemon can tell.
+
+        What comes from the future was written before the clock was set back. It would count longer
+        than it was given, and nobody knows how long it has counted.
+        """
+        now = self._clock()
+        if max(review.requested_at, review.decided_at or 0.0) > now:
+            return True
+        return self._lapses_at(review) + self._timeout <= now
+
+    def now(self) -> float:
+        """The time by which requests and decisions lapse."""
+        return self._clock()
 
     async def clear(self, demand: Demand, *, budget: float) -> str:
         """Wait until this call is approved; answers the id of the approval, which is used up.

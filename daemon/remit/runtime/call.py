@@ -5,6 +5,7 @@ from typing import Literal, Protocol
 
 import msgspec
 
+from remit.model.bearer import Bearer
 from remit.model.principal import Principal
 from remit_client.wire import Answer, Progress, Request
 
@@ -49,3 +50,16 @@ class Directory(Protocol):
 
     def principal(self, name: str) -> Principal | None:
         """The living principal of that name, or None when it was revoked."""
+
+
+class Guard(Protocol):
+    """Who may come in with which bearer token, at this moment."""
+
+    def bearer(self, token: str, audience: str) -> Bearer | None:
+        """Who shows a token; None when it does not count here and now."""
+
+    def still(self, bearer: Bearer) -> bool:
+        """Tell whether what somebody has shown before still counts."""
+
+    def seconds_left(self, bearer: Bearer) -> float:
+        """How long that will count at the most."""

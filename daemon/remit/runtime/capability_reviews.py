@@ -9,19 +9,24 @@ from collections.abc import Callable
 
 import anyio
 import msgspec
+import structlog
 
-from remit.errors import ConflictError
+from remit.errors import ConflictError, StoreError
+from remit.model.cause import Cause
 from remit.policy.catalogue import Approval, Catalogue
 from remit.policy.plan import Plan
 from remit.runtime.approvals import stored_reviews
 from remit.runtime.authority import Authority
 from remit.runtime.changes import changes_between, holdings, tell
+from remit.runtime.config_audit import CHANGED
 from remit.runtime.courier import Courier
 from remit.runtime.kept import keep
 from remit.runtime.pairs import CAPABILITY, Pair, no_such_pair
 from remit.runtime.reloader import Outcome, Reloader
 from remit.store.protocol import ReviewStore, Store
 from remit.store.records import Review, ReviewStatus
+
+log = structlog.get_logger()
 
 
 class Decision(msgspec.Struct, frozen=True):
@@ -132,9 +137,19 @@ class CapabilityReviews:
                 self._decisions[pair] = Decision(status, definition_hash, by, now, note)
                 # If the definition changed while this was stored, the pair still waits: an
                 # approval counts for the hash that was looked at, whatever is in force.
+                before = self._authority.catalogue.revision
                 plan = self._put_in_force()
+                await self._write(by, plan, before=before)
                 await keep(self._store, self._authority.current)
             return plan
+
+    async def _write(self, by: str, plan: Plan, *, before: int) -> None:
+        try:
+            await self._reloader.audit.changed(
+                Cause("reviewed", by), plan, before=before, after=before + 1
+            )
+        except StoreError as error:  # the decision itself is in the audit, and in force
+            log.warning("audit_failed", problem=error.message, event_name=CHANGED)
 
     def _put_in_force(self) -> Plan:
         """Without awaiting, and then everybody is told, as after a reload."""

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from remit.model.grant import Grant
+from remit.model.principal import DAEMON_ID
 from remit.policy.catalogue import Catalogue
 from remit.policy.plan import Change, compare
 from remit.runtime.fleet import NOTHING, Fleet
@@ -61,7 +62,9 @@ def tell(courier: "Courier", changes: Mapping[str, Change], *, revision: int) ->
             "tools_gained": change.tools_granted,
             "tools_lost": change.tools_revoked,
             "limits_changed": change.limits_changed,
+            "approval_added": change.approval_added,
+            "approval_removed": change.approval_removed,
             "revision": revision,
         }
-        courier.tell(name, CHANGED_EVENT, data, "daemon")
+        courier.tell(name, CHANGED_EVENT, data, DAEMON_ID)
     return len(changes)

@@ -1,6 +1,6 @@
 """What a handler is given besides its data: who asks, under which grant, and the services."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
@@ -9,6 +9,7 @@ from remit.errors import DeniedError, LimitError
 from remit.model.grant import Grant
 from remit.model.principal import Principal
 from remit.policy.catalogue import Catalogue
+from remit.runtime.describe import Documented
 from remit_client.wire import Progress, RequestId
 
 if TYPE_CHECKING:
@@ -53,6 +54,8 @@ class Context(msgspec.Struct, eq=False):
     """Where the request came in; None for callers that nothing can be pushed to."""
     through: Callable[..., Any] = _at_once
     """How `report` and `emit` reach the loop, to which the sockets belong."""
+    handlers: Mapping[str, Documented] = {}
+    """By event; those that the catalogue was compiled against."""
 
     @property
     def sees_everything(self) -> bool:

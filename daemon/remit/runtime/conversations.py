@@ -26,8 +26,8 @@ class Conversation(msgspec.Struct, frozen=True, eq=False):
     name: str
     channel: str
     creator: str
-    participants: dict[str, str | None]
-    """Each with its key: a later agent of the same name does not take part."""
+    participants: dict[str, int | None]
+    """Each with its serial: a later agent of the same name, even with its key, has no part."""
     created_at: float
 
 
@@ -55,7 +55,7 @@ class Conversations:
             name=name,
             channel=PREFIX + os.urandom(16).hex(),
             creator=creator,
-            participants={one: self._key(one) for one in (creator, *participants)},
+            participants={one: self._serial(one) for one in (creator, *participants)},
             created_at=at,
         )
         self._by_channel[made.channel] = made
@@ -89,14 +89,12 @@ class Conversations:
             )
 
     def _takes_part(self, agent: str, conversation: Conversation) -> bool:
-        if agent == OPERATOR_ID:
-            return agent in conversation.participants
-        key = conversation.participants.get(agent)
-        return key is not None and key == self._key(agent)
+        serial = conversation.participants.get(agent)
+        return serial is not None and serial == self._serial(agent)
 
-    def _key(self, agent: str) -> str | None:
-        found = self._fleet.get(agent)
-        return None if found is None else found.public_key
+    def _serial(self, agent: str) -> int | None:
+        found = self._fleet.principal(agent)
+        return None if found is None else found.serial
 
     def _make_room(self, creator: str) -> None:
         own = [each.channel for each in self._by_channel.values() if each.creator == creator]

@@ -1,6 +1,17 @@
 """What was counted since the start: plain integers, because the hot path pays for each."""
 
+from typing import Protocol
+
 import msgspec
+
+MOST_TALLIES = 20_000
+
+
+class Tally(msgspec.Struct, eq=False):
+    """Counts of one caller."""
+
+    calls: int = 0
+    denied: int = 0
 
 
 class Counters(msgspec.Struct, eq=False):
@@ -14,3 +25,37 @@ class Counters(msgspec.Struct, eq=False):
     timeouts: int = 0
     cancelled: int = 0
     by_event: dict[str, int] = {}
+    by_caller: dict[str, Tally] = {}
+
+    def begin(self, caller: str) -> Tally:
+        """Start to count for somebody; those who came first make room when there are too many."""
+        if len(self.by_caller) >= MOST_TALLIES:
+            for name in list(self.by_caller)[: MOST_TALLIES // 2]:
+                del self.by_caller[name]
+        found = self.by_caller[caller] = Tally()
+        return found
+
+    def deny(self, caller: str) -> None:
+        """Count a denial."""
+        self.denied += 1
+        tally = self.by_caller.get(caller)
+        if tally is not None:
+            tally.denied += 1
+
+
+class Traffic(Protocol):
+    """Counts of a face."""
+
+    clients: int
+    """Connections that are open."""
+    dropped: int
+    """Pushed events and answers that clients missed because they read too slowly."""
+    evicted: int
+    """Connections that were cut, of revoked clients and of those that never read."""
+
+
+class Load(msgspec.Struct, frozen=True):
+    """What one principal leaves unread on its connections."""
+
+    queue: int = 0
+    dropped: int = 0

@@ -16,6 +16,11 @@ def new_credentials() -> dict[str, str]:
     }
 
 
+def new_token() -> str:
+    """A bearer token that was asked for; programs that look for leaked secrets know it."""
+    return f"remit_{secrets.token_urlsafe(32)}"
+
+
 def token_hash(token: str) -> str:
     """What is kept of a token; none for no token."""
     return hashlib.sha256(token.encode()).hexdigest() if token else ""

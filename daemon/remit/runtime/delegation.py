@@ -16,6 +16,7 @@ from remit.policy.delegate import (
 )
 from remit.policy.resolve import confine
 from remit.runtime.context import Context
+from remit.runtime.session_view import held_by, sessions_of
 
 MAX_DEPTH = 32
 """How deep any tree may be, whatever the limits say."""
@@ -31,7 +32,8 @@ class Offer(msgspec.Struct, frozen=True, eq=False):
 def offer(ctx: Context, spec: AgentSpec, parent: str | None) -> Offer:
     """Work out what an agent under `parent` will hold.
 
-    The ceilings are what its parent holds now and what the caller holds now.
+    The ceilings are what its parent holds now and what the caller holds now, both in the session of
+    the request if it names one.
 
     Raises:
         ExceedsParentError: it would hold more, and the spec does not accept a cut.
@@ -56,16 +58,15 @@ def offer(ctx: Context, spec: AgentSpec, parent: str | None) -> Offer:
                 "claude_tools": list(cut.claude_tools),
             },
         )
-    return Offer(grant, cut)
+    sessions = ctx.services.authority.fleet.sessions
+    return Offer(sessions.narrowed(ctx.catalogue, grant, list(spec.bound)), cut)
 
 
 def _ceilings(ctx: Context, parent: str | None) -> list[Grant]:
-    fleet, catalogue = ctx.services.authority.fleet, ctx.catalogue
-    found = []
-    if parent is not None:
-        found.append(fleet.grant(parent, catalogue))
-    if not ctx.principal.is_operator and parent != ctx.principal.id:
-        found.append(fleet.grant(ctx.principal.id, catalogue))
+    found = [] if parent is None else [held_by(ctx, parent)]
+    caller = ctx.principal.id
+    if parent != caller and (not ctx.principal.is_operator or sessions_of(ctx)):
+        found.append(held_by(ctx, caller))
     return found
 
 
@@ -77,7 +78,8 @@ def _own(ctx: Context, spec: AgentSpec, ceilings: list[Grant]) -> tuple[Grant, E
             beyond = unheld(ctx.catalogue, spec, ceilings[0])
         if spec.inherit:
             return inherit(ctx.catalogue, spec, ceilings[0]), beyond
-        return resolve_agent(ctx.catalogue, spec), beyond
+        own = resolve_agent(ctx.catalogue, spec)
+        return ctx.services.authority.fleet.with_made(own, ctx.catalogue), beyond
     except RemitError as error:
         if error.code in {"invalid_pattern", "invalid_name", "invalid_definition"}:
             raise InvalidDataError(error.message, hint=error.hint) from error
@@ -114,8 +116,8 @@ def check_room(ctx: Context, parent: str | None) -> None:
     """
     if parent is None:
         return
-    fleet, catalogue = ctx.services.authority.fleet, ctx.catalogue
-    most = fleet.grant(parent, catalogue).limits.max_children
+    fleet = ctx.services.authority.fleet
+    most = held_by(ctx, parent).limits.max_children
     present = len(fleet.children(parent)) + ctx.services.keyring.arriving(parent)
     if most is not None and present >= most:
         raise LimitError(
@@ -127,7 +129,7 @@ def check_room(ctx: Context, parent: str | None) -> None:
     if len(line) > MAX_DEPTH:
         raise _too_deep(f"no tree of agents is deeper than {MAX_DEPTH}")
     for below, name in enumerate(line, start=1):
-        deepest = fleet.grant(name, catalogue).limits.max_depth
+        deepest = held_by(ctx, name).limits.max_depth
         if deepest is not None and below > deepest:
             raise _too_deep(f"descendants of {name!r} may be {deepest} deep, this one is {below}")
 

@@ -65,7 +65,9 @@ def compile_draft(ctx: Context, draft: Draft) -> Catalogue:
 
 def _compile(ctx: Context, draft: Draft) -> Catalogue:
     number = ctx.catalogue.revision + 1
-    return compile_files(_edit(ctx, draft), ctx.catalogue.universe, revision=number).catalogue
+    made = ctx.services.authority.current.made
+    files = _edit(ctx, draft)
+    return compile_files(files, ctx.catalogue.universe, revision=number, made=made).catalogue
 
 
 def _edit(ctx: Context, draft: Draft) -> Files:

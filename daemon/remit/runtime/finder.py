@@ -13,7 +13,7 @@ import msgspec
 
 from remit.discovery.binding import bind_skills, binding_problems
 from remit.discovery.experience import Experience
-from remit.model.descriptor import Descriptor
+from remit.model.descriptor import NOBODY, Descriptor
 from remit.model.place import Problem
 from remit.runtime.authority import Authority
 from remit.runtime.event_descriptors import event_descriptors
@@ -140,13 +140,17 @@ class Finder:
         if self._gathered_at != wanted[1]:
             self.gathered = await to_thread.run_sync(self._gather)
             self._gathered_at = wanted[1]
-        capabilities = tuple(catalogue.capabilities.values())
+        # What somebody made at run time neither hides a skill from others nor shows one to anybody.
+        capabilities = tuple(
+            one for name, one in catalogue.capabilities.items() if name not in catalogue.made
+        )
         others = with_loaded(self.gathered.descriptors, table.sources)
         self.unbound = binding_problems(others, capabilities)
         events = event_descriptors(table.by_event, catalogue)
         taken = {event.id for event in events}
         self.hidden = tuple(one.id for one in others if one.id in taken)
-        descriptors = join(events, bind_skills(others, capabilities))
+        known = {one.id for one in capabilities}
+        descriptors = join(events, _of_files(bind_skills(others, capabilities), known))
         taught = lessons.version
         started = time.perf_counter()
         prepared = await to_thread.run_sync(engine.prepare, descriptors, lessons.lessons())
@@ -201,6 +205,18 @@ def with_loaded(
     return tuple(
         msgspec.structs.replace(one, available=False, unavailable_because=NOT_LOADED)
         if one.source.module and one.available and one.id not in sources
+        else one
+        for one in descriptors
+    )
+
+
+def _of_files(descriptors: tuple[Descriptor, ...], known: set[str]) -> tuple[Descriptor, ...]:
+    """The same, bound only to what the files define: nobody makes itself a holder of the rest."""
+    return tuple(
+        msgspec.structs.replace(
+            one, capabilities=tuple(n for n in one.capabilities if n in known) or (NOBODY,)
+        )
+        if not known.issuperset(one.capabilities)
         else one
         for one in descriptors
     )

@@ -1,20 +1,25 @@
 """All living agents: who is whose child, and what each may do now.
 
-An agent's rights are its own AND those of all its living ancestors, so narrowing or ending a parent
-acts on the whole tree at once. Nothing is stored about rights: they are computed from the revision
-in force, and remembered until it, or any agent, changes.
+An agent's rights are its own AND those of all its living ancestors, under the sessions that bind
+any of them, so narrowing or ending a parent or a session acts on the whole tree at once. Nothing is
+stored about rights: they are computed from the revision in force, and remembered until it, or any
+agent or session, changes.
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 from remit.errors import RemitError
 from remit.model.agent import Agent
 from remit.model.grant import Grant
 from remit.model.principal import OPERATOR, OPERATOR_ID, Principal
+from remit.model.session import Session
 from remit.policy.catalogue import Catalogue
 from remit.policy.delegate import inherit, resolve_agent
+from remit.policy.made import with_shares
 from remit.policy.resolve import confine
+from remit.runtime.sessions import Sessions
 
 _CACHE_SIZE = 50_000
 
@@ -34,6 +39,10 @@ class Fleet:
         self._confined: dict[tuple[int, int], tuple[Grant, Grant, Grant]] = {}
         self._inherited: dict[tuple[str, int], tuple[Grant, Grant]] = {}
         self._effective: dict[str, Grant] = {}
+        self._ground: dict[str, Grant] = {}
+        self.sessions = Sessions()
+        self.version = 0
+        """Another one after anything that rights are computed from, beside the revision."""
 
     def __len__(self) -> int:
         return len(self._agents)
@@ -45,6 +54,8 @@ class Fleet:
 
     def add(self, agent: Agent) -> None:
         """Take in an agent; its parent must live."""
+        self.version += 1
+        self._forget_shared()
         self._agents[agent.id] = agent
         self._serial += 1
         self._principals[agent.id] = Principal(
@@ -56,11 +67,12 @@ class Fleet:
 
     def replace(self, agent: Agent) -> None:
         """Change an agent; what follows for its descendants is computed when it is asked for."""
+        self.version += 1
         known = self._principals.get(agent.id)
         serial = 0 if known is None else known.serial
         self._agents[agent.id] = agent
         self._principals[agent.id] = Principal(agent.id, "agent", agent.spec.profile, serial=serial)
-        self._effective.clear()
+        self._forget_effective()
         self._bound_memory()
 
     def _bound_memory(self) -> None:
@@ -71,11 +83,15 @@ class Fleet:
 
     def remove(self, agents: Iterable[str]) -> None:
         """Take agents out: they stop being anybody at once."""
+        self.version += 1
+        self._forget_shared()
         for name in agents:
             gone = self._agents.pop(name, None)
             self._principals.pop(name, None)
             self._children.pop(name, None)
             self._effective.pop(name, None)
+            self._ground.pop(name, None)
+            self.sessions.drop(name)
             if gone is not None and gone.parent is not None:
                 siblings = self._children.get(gone.parent, {})
                 siblings.pop(name, None)
@@ -135,12 +151,39 @@ class Fleet:
         """Tell whether an agent is another one, or descends from it."""
         return agent == ancestor or any(one.id == ancestor for one in self.ancestors(agent))
 
+    # ---- sessions ----
+
+    def put_session(self, session: Session) -> None:
+        """Take in a new or changed session; it counts from now on for all that it binds."""
+        self.version += 1
+        self._forget_effective()
+        self.sessions.put(session)
+
+    def line(self, agent: str) -> list[str]:
+        """An agent, all above it, and the operator, who is above everybody."""
+        above = [one.id for one in self.ancestors(agent)]
+        return [agent, *above] if agent == OPERATOR_ID else [agent, *above, OPERATOR_ID]
+
+    def in_session(self, agent: str, session: str, grant: Grant, catalogue: Catalogue) -> Grant:
+        """What is left of an agent's grant in a request that names a session.
+
+        A name that neither it nor anybody above it has opened is a label, and takes nothing.
+        """
+        return self.sessions.seat(agent, session, grant, catalogue, self.line)
+
+    def told_of_session(self, agent: str, session: str | None) -> dict[str, Any]:
+        """What a refused request is told of the session it named; nothing when it is a label."""
+        found = self.sessions.named(session, self.line(agent)) if session else ()
+        closed = {} if all(one.is_open for one in found) else {"closed": True}
+        return {"session": session} | closed if found else {}
+
     # ---- rights ----
 
     def copy(self) -> "Fleet":
         """The same agents, remembering rights for itself: to try a revision, also in a thread."""
         other = Fleet()
         other._agents = dict(self._agents)
+        other.sessions = self.sessions.copy()
         return other
 
     def grant(self, agent: str, catalogue: Catalogue) -> Grant:
@@ -153,7 +196,37 @@ class Fleet:
         if catalogue is not self._catalogue:
             self._forget_rights(catalogue)
         found = self._effective.get(agent)
-        return self._compute(agent, catalogue) if found is None else found
+        return self._compute(agent, catalogue, self._effective) if found is None else found
+
+    def ground(self, agent: str, catalogue: Catalogue) -> Grant:
+        """What an agent may do without anything that was made at run time.
+
+        Only this can be put into a capability that is made: so no two authors hold something
+        because of each other alone.
+        """
+        if agent not in self._agents:
+            return NOTHING
+        if catalogue is not self._catalogue:
+            self._forget_rights(catalogue)
+        found = self._ground.get(agent)
+        return self._compute(agent, catalogue, self._ground) if found is None else found
+
+    def author_ceiling(self, author: str, key: str, catalogue: Catalogue) -> Grant | None:
+        """What somebody who made a capability holds now; None: the operator, who holds all."""
+        if author == OPERATOR_ID:
+            return None
+        found = self._agents.get(author)
+        if found is None or found.public_key != key:
+            return NOTHING
+        return self.ground(author, catalogue)
+
+    def with_made(self, grant: Grant, catalogue: Catalogue) -> Grant:
+        """A grant with what the capabilities made at run time add to it now."""
+        if not grant.shares:
+            return grant
+        return with_shares(
+            catalogue, grant, lambda author, key: self.author_ceiling(author, key, catalogue)
+        )
 
     def own_grant(self, agent: str, catalogue: Catalogue) -> Grant:
         """What an agent would hold if its ancestors held everything."""
@@ -163,7 +236,7 @@ class Fleet:
         if catalogue is not self._catalogue:
             self._forget_rights(catalogue)
         if not found.spec.inherit:
-            return self._own_grant(found, catalogue)
+            return self.with_made(self._own_grant(found, catalogue), catalogue)
         parent = found.parent
         above = NOTHING if parent is None else self.own_grant(parent, catalogue)
         return self._own_under(found, above, catalogue)
@@ -181,36 +254,61 @@ class Fleet:
             None,
         )
 
+    def _forget_effective(self) -> None:
+        self._effective.clear()
+        self._ground.clear()
+
+    def _forget_shared(self) -> None:
+        """What somebody made gives others something only while it lives."""
+        if self._catalogue is not None and self._catalogue.made:
+            self._effective.clear()
+
     def _forget_rights(self, catalogue: Catalogue) -> None:
         self._catalogue = catalogue
         self._own.clear()
         self._confined.clear()
         self._inherited.clear()
-        self._effective.clear()
+        self._forget_effective()
+        self.sessions.forget()
 
-    def _compute(self, agent: str, catalogue: Catalogue) -> Grant:
+    def _compute(self, agent: str, catalogue: Catalogue, memory: dict[str, Grant]) -> Grant:
         """Walk down from the oldest ancestor whose rights are not known yet."""
         path = [agent, *(one.id for one in self.ancestors(agent))]
         grant = NOTHING
         for name in reversed(path):
-            known = self._effective.get(name)
-            grant = known or self._under_parent(name, grant, catalogue)
-            self._effective[name] = grant
+            known = memory.get(name)
+            grant = known or self._bound(
+                name, self._under_parent(name, grant, catalogue, memory), catalogue
+            )
+            memory[name] = grant
         return grant
 
-    def _under_parent(self, name: str, above: Grant, catalogue: Catalogue) -> Grant:
+    def _under_parent(
+        self, name: str, above: Grant, catalogue: Catalogue, memory: dict[str, Grant]
+    ) -> Grant:
         agent = self._agents.get(name)
-        if agent is None:
+        if agent is None or agent.spec.status != "active":
             return NOTHING
-        if agent.parent is None:
-            return NOTHING if agent.spec.inherit else self._own_grant(agent, catalogue)
+        if agent.parent is None and agent.spec.inherit:
+            return NOTHING
         own = self._own_under(agent, above, catalogue)
+        is_shared = bool(own.shares) and memory is self._effective
+        own = self.with_made(own, catalogue) if is_shared else own
+        if agent.parent is None:
+            return own
+        if is_shared:
+            return confine(catalogue, own, above)
         # Many agents share few profiles, so their rights are computed once. The entry keeps both
         # grants alive: an id that could be reused would hand out somebody else's rights.
         key = (id(own), id(above))
         if key not in self._confined:
             self._confined[key] = (own, above, confine(catalogue, own, above))
         return self._confined[key][2]
+
+    def _bound(self, name: str, grant: Grant, catalogue: Catalogue) -> Grant:
+        agent = self._agents.get(name)
+        bound = () if agent is None else tuple(agent.spec.bound)
+        return self.sessions.narrowed(catalogue, grant, bound)
 
     def _own_under(self, agent: Agent, above: Grant, catalogue: Catalogue) -> Grant:
         if not agent.spec.inherit:
@@ -219,15 +317,19 @@ class Fleet:
             return above
         key = (agent.spec.rights, id(above))
         if key not in self._inherited:
-            self._inherited[key] = (above, _closed(inherit, catalogue, agent.spec, above))
+            self._inherited[key] = (above, _closed(_inherit, catalogue, agent.spec, above))
         return self._inherited[key][1]
 
     def _own_grant(self, agent: Agent, catalogue: Catalogue) -> Grant:
         key = agent.spec.rights
         found = self._own.get(key)
         if found is None:
-            found = self._own[key] = _closed(resolve_agent, catalogue, agent.spec)
+            found = self._own[key] = _closed(_resolve, catalogue, agent.spec)
         return found
+
+
+_resolve = partial(resolve_agent, lives=True)
+_inherit = partial(inherit, lives=True)
 
 
 def _closed(resolve: Callable[..., Grant], *arguments: Any) -> Grant:

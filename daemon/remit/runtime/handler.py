@@ -65,20 +65,20 @@ class Handler:
     def call(self) -> Callable[[Any, Context], Any]:
         """Call the function with a decoded request; an async one answers a coroutine."""
         function, shape = self.function, self.shape
-        context, whole = shape.context_parameter, shape.data_parameter
+        given, whole = tuple(shape.given.items()), shape.data_parameter
         fields = shape.request_type.__struct_fields__
 
         def spread(request: Any, ctx: Context) -> Any:
             arguments = {name: getattr(request, name) for name in fields}
-            if context is not None:
-                arguments[context] = ctx
+            for name, get in given:
+                arguments[name] = get(ctx)
             return function(**arguments)
 
         if whole is None:
             return spread
-        if context is None:
-            return lambda request, _ctx: function(**{whole: request})
-        return lambda request, ctx: function(**{whole: request, context: ctx})
+        return lambda request, ctx: function(
+            **{whole: request}, **{name: get(ctx) for name, get in given}
+        )
 
     @cached_property
     def description(self) -> str:

@@ -14,6 +14,7 @@ from remit.config.files import Files
 from remit.errors import RemitError
 from remit.model.grant import Grant
 from remit.model.limits import Limits
+from remit.policy.catalogue import Catalogue
 from remit.runtime.authority import Revision
 from remit.store.protocol import BlobStore
 
@@ -34,6 +35,10 @@ class _KeptGrant(msgspec.Struct, frozen=True, array_like=True):
     bits: bytes
     claude_tools: list[str]
     limits: Limits
+    approval: bytes = b""
+    denied: bytes = b""
+    denied_tools: list[str] = []
+    pending: list[str] = []
 
 
 class _KeptGrants(msgspec.Struct, frozen=True):
@@ -57,11 +62,7 @@ async def keep(store: BlobStore, revision: Revision) -> bool:
     """Keep a revision for the next start; tells whether that worked. It is in force either way."""
     catalogue = revision.catalogue
     files = msgspec.structs.replace(revision.files, kept=True)
-    width = (len(catalogue.universe.names) + 7) // 8
-    grants = {
-        name: _KeptGrant(grant.bits.to_bytes(width), sorted(grant.claude_tools), grant.limits)
-        for name, grant in catalogue.grants.items()
-    }
+    grants = {name: _kept(catalogue, grant) for name, grant in catalogue.grants.items()}
     parts = (
         (FILES_BLOB, _KeptFiles(catalogue.revision, files)),
         (GRANTS_BLOB, _KeptGrants(catalogue.revision, list(catalogue.universe.names), grants)),
@@ -75,6 +76,23 @@ async def keep(store: BlobStore, revision: Revision) -> bool:
             log.warning("config_not_kept", part=name, problem=str(error))
             worked = False
     return worked
+
+
+def _kept(catalogue: Catalogue, grant: Grant) -> _KeptGrant:
+    universe = catalogue.universe
+
+    def packed(bits: int) -> bytes:
+        return bits.to_bytes((bits.bit_length() + 7) // 8)
+
+    return _KeptGrant(
+        packed(grant.bits),
+        sorted(grant.claude_tools),
+        grant.limits,
+        packed(universe.bits_of(grant.approval_required)),
+        packed(universe.bits_of(grant.denied_events)),
+        sorted(grant.denied_tools),
+        list(grant.pending_review),
+    )
 
 
 async def recall(store: BlobStore) -> Kept:
@@ -102,16 +120,22 @@ async def _read(store: BlobStore, name: str, kind: type[Part]) -> Part | None:
 
 
 def _grants_of(kept: _KeptGrants) -> dict[str, Grant]:
-    found = {}
-    for profile, one in kept.profiles.items():
-        bits = int.from_bytes(one.bits)
-        events = frozenset(name for at, name in enumerate(kept.names) if bits >> at & 1)
-        found[profile] = Grant(
+    def names_in(packed: bytes) -> list[str]:
+        bits = int.from_bytes(packed)
+        return [name for at, name in enumerate(kept.names) if bits >> at & 1]
+
+    return {
+        profile: Grant(
             profile=profile,
             revision=kept.revision,
-            bits=bits,
-            events=events,
+            bits=int.from_bytes(one.bits),
+            events=frozenset(names_in(one.bits)),
             claude_tools=frozenset(one.claude_tools),
             limits=one.limits,
+            approval_required=frozenset(names_in(one.approval)),
+            denied_events=tuple(names_in(one.denied)),
+            denied_tools=frozenset(one.denied_tools),
+            pending_review=tuple(one.pending),
         )
-    return found
+        for profile, one in kept.profiles.items()
+    }

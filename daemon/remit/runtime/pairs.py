@@ -1,4 +1,4 @@
-"""Pairs of profile and capability, as reviews are about them, and the two kinds of reviews.
+"""Pairs of profile and capability, as reviews are about them, and the kinds of reviews.
 
 Light to import: the command line reads the handlers' names without a daemon's machinery.
 """
@@ -18,6 +18,8 @@ APPROVAL = "approval"
 """A call that waits."""
 CAPABILITY = "capability"
 """A capability in a profile."""
+CARD = "card"
+"""A card that looks suspicious."""
 
 
 class Pair(msgspec.Struct, frozen=True, order=True):
@@ -34,6 +36,12 @@ class Pair(msgspec.Struct, frozen=True, order=True):
 
     def __str__(self) -> str:
         return f"{self.profile}/{self.capability}"
+
+
+def card_in(text: str) -> str | None:
+    """Read `card:id`; None when it is no such thing."""
+    kind, colon, card = text.partition(":")
+    return card if colon and kind == CARD else None
 
 
 class Gain(msgspec.Struct, frozen=True):

@@ -22,7 +22,10 @@ def connection_of(context: Context) -> Connection:
 
 
 def may_address(context: Context, name: str) -> bool:
-    """Tell whether somebody lives in the caller's tree; the operator is in every one."""
+    """Tell whether somebody lives in the caller's tree; the operator is in every one.
+
+    Whom one may send a message, one may share a conversation with, and nobody else.
+    """
     fleet, caller = context.services.authority.fleet, context.principal
     if fleet.principal(name) is None:
         return False

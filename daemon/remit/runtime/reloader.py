@@ -2,9 +2,11 @@
 
 Whoever asks (the watcher, SIGHUP, `config:reload`) comes through `Reloader.reload`. One reload runs
 at a time, and all who ask while it runs share the one after it. Compiling happens in a thread; what
-is then swapped is one reference, so no decision ever mixes two revisions.
+is then swapped is one reference, so no decision ever mixes two revisions. Events that come and go
+(`Reloader.change_events`) take the same way: they are a new revision of the same files.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import anyio
@@ -12,21 +14,23 @@ import anyio.to_thread
 import msgspec
 import structlog
 
+from remit.errors import StoreError
+from remit.model.cause import Cause
+from remit.model.made_capability import MadeCapability
 from remit.model.place import DefinitionError, Problem
+from remit.model.principal import DAEMON_ID
 from remit.policy.plan import Plan
 from remit.policy.plan import plan as make_plan
 from remit.runtime.authority import Authority, Revision
 from remit.runtime.changes import changes_between, holdings, tell
+from remit.runtime.config_audit import CHANGED, REJECTED, ConfigAudit
 from remit.runtime.courier import Courier
 from remit.runtime.kept import keep
 from remit.runtime.paging import bounded
+from remit.runtime.table import HandlerTable
 from remit.store.protocol import BlobStore
 
 log = structlog.get_logger()
-
-CHANGED = "config:changed"
-REJECTED = "config:rejected"
-ORIGIN = "daemon"
 
 _KEEP_SECONDS = 5.0
 NO_CHANGE = Plan({}, 0)
@@ -50,7 +54,10 @@ class Outcome(msgspec.Struct, frozen=True):
 class Reloader:
     """Brings the definitions on disk in force."""
 
-    def __init__(self, authority: Authority, courier: Courier, store: BlobStore) -> None:
+    def __init__(
+        self, authority: Authority, courier: Courier, store: BlobStore, audit: ConfigAudit
+    ) -> None:
+        self.audit = audit
         self._authority = authority
         self._courier = courier
         self._store = store
@@ -58,16 +65,68 @@ class Reloader:
         self._begun = 0
         self._last: Outcome | None = None
 
-    async def reload(self) -> Outcome:
-        """Read the files and put them in force, all or nothing; never raises DefinitionError."""
+    async def reload(self, cause: Cause) -> Outcome:
+        """Read the files and put them in force, all or nothing; never raises DefinitionError.
+
+        Raises:
+            StoreError: somebody would get more, and that cannot be written down.
+        """
         seen = self._begun
         async with self._lock:
             if self._begun > seen and self._last is not None:
                 return self._last  # it began after we asked, so it has read what we mean
             self._begun += 1
             self._last = None
-            self._last = await self._run()
+            self._last = await self._run(cause)
             return self._last
+
+    async def change_events(
+        self, change: Callable[[HandlerTable], HandlerTable], cause: Cause
+    ) -> Outcome:
+        """Put other events in force under the files as they are, all or nothing.
+
+        Args:
+            change: makes the handlers of the next revision out of those in force.
+            cause: why, and who wanted it.
+
+        Raises:
+            DefinitionError: the files in force do not compile with these events.
+            StoreError: somebody would get more, and that cannot be written down.
+        """
+        async with self._lock:
+            while True:
+                before = self._authority.current
+                table = change(before.table)
+                if table is before.table:
+                    return Outcome(changed=False, revision=before.catalogue.revision)
+                after = await anyio.to_thread.run_sync(self._authority.prepare_events, table)
+                outcome = await self._bring(before, after, cause)
+                if outcome is not None:
+                    return outcome
+
+    async def change_made(
+        self,
+        change: Callable[[tuple[MadeCapability, ...]], tuple[MadeCapability, ...]],
+        cause: Cause,
+    ) -> Outcome:
+        """Put other capabilities made at run time in force under the files as they are.
+
+        Args:
+            change: makes those of the next revision out of those in force.
+            cause: why, and who wanted it.
+
+        Raises:
+            DefinitionError: the files in force do not compile with them.
+            StoreError: somebody would get more, and that cannot be written down.
+        """
+        async with self._lock:
+            while True:
+                before = self._authority.current
+                made = change(before.made)
+                after = await anyio.to_thread.run_sync(self._authority.prepare_made, made)
+                outcome = await self._bring(before, after, cause)
+                if outcome is not None:
+                    return outcome
 
     async def plan(self) -> Plan:
         """What a reload would change, for how many agents; nothing is put in force.
@@ -81,20 +140,47 @@ class Reloader:
         before, after = self._authority.current, self._authority.prepare()
         return plan_for(self._authority, before, after)
 
-    async def _run(self) -> Outcome:
+    async def begin(self, difference: Outcome | None) -> None:
+        """Write down and tell how this run begins, if it is not as the last one ended."""
+        cause, authority = Cause("started"), self._authority
+        revision = authority.catalogue.revision
+        if authority.is_stale:
+            await self.audit.rejected(cause, authority.rejected, revision=revision)
+        if difference is None:
+            return
+        try:
+            await self.audit.changed(
+                cause, difference.plan, before=difference.revision - 1, after=revision
+            )
+        except StoreError as error:  # without a daemon nobody could find out what is wrong
+            log.warning("audit_failed", problem=error.message, event_name=CHANGED)
+        self.announce(difference)
+
+    async def _run(self, cause: Cause) -> Outcome:
         while True:
             before = self._authority.current
             try:
                 after = await anyio.to_thread.run_sync(self._authority.prepare)
             except DefinitionError as error:
-                return self._reject(error.problems)
+                return await self._reject(error.problems, cause)
             if after is before:
-                return self._unchanged()
-            with anyio.CancelScope(shield=True):
-                await self._keep(after)
-                if self._authority.current is before:
-                    return self._put_in_force(after)
+                return await self._unchanged(cause)
+            outcome = await self._bring(before, after, cause)
+            if outcome is not None:
+                return outcome
+
+    async def _bring(self, before: Revision, after: Revision, cause: Cause) -> Outcome | None:
+        """Write a revision down, keep it and put it in force; None when it was overtaken."""
+        plan = await anyio.to_thread.run_sync(_plan_of_profiles, before, after)
+        numbers = {"before": before.catalogue.revision, "after": after.catalogue.revision}
+        with anyio.CancelScope(shield=True):
+            await self.audit.changed(cause, plan, **numbers)
+            await self._keep(after)
+            if self._authority.current is before:
+                return self._put_in_force(after, plan)
             # Somebody's approval came in between: this was compiled without it.
+            await self.audit.overtaken(cause, **numbers)
+        return None
 
     async def _keep(self, after: Revision) -> None:
         with anyio.move_on_after(_KEEP_SECONDS) as scope:
@@ -102,14 +188,14 @@ class Reloader:
         if scope.cancelled_caught:
             log.error("config_not_kept", problem=f"the store took over {_KEEP_SECONDS:g} s")
 
-    def _put_in_force(self, after: Revision) -> Outcome:
+    def _put_in_force(self, after: Revision, plan: Plan) -> Outcome:
         """Without awaiting: nobody is told anything before, and nobody acts in between."""
         authority, fleet = self._authority, self._authority.fleet
         before = authority.current
         held = holdings(fleet, before.catalogue)
         authority.put_in_force(after)
         changes = changes_between(held, holdings(fleet, after.catalogue))
-        plan = make_plan(before.catalogue.grants, after.catalogue.grants, agents=len(changes))
+        plan = msgspec.structs.replace(plan, agents=len(changes))
         outcome = Outcome(changed=True, revision=after.catalogue.revision, plan=plan)
         self.announce(outcome)
         tell(self._courier, changes, revision=outcome.revision)
@@ -124,17 +210,18 @@ class Reloader:
             changes=report["profiles"],
             **report["summary"],
         )
-        self._courier.publish(CHANGED, report, ORIGIN)
+        self._courier.publish(CHANGED, report, DAEMON_ID)
 
-    def _unchanged(self) -> Outcome:
+    async def _unchanged(self, cause: Cause) -> Outcome:
         was_stale, self._authority.rejected = self._authority.is_stale, ()
         revision = self._authority.catalogue.revision
         outcome = Outcome(changed=False, revision=revision)
         if was_stale:  # the bad edit was taken back
+            await self.audit.changed(cause, NO_CHANGE, before=revision, after=revision)
             self.announce(outcome)
         return outcome
 
-    def _reject(self, problems: tuple[Problem, ...]) -> Outcome:
+    async def _reject(self, problems: tuple[Problem, ...], cause: Cause) -> Outcome:
         authority = self._authority
         revision = authority.catalogue.revision
         if problems != authority.rejected:
@@ -142,8 +229,13 @@ class Reloader:
             errors = [problem.to_json() for problem in problems]
             log.warning("config_rejected", revision=revision, problems=errors)
             body = bounded({"errors": errors, "revision": revision}, "errors")
-            self._courier.publish(REJECTED, body, ORIGIN)
+            await self.audit.rejected(cause, problems, revision=revision)
+            self._courier.publish(REJECTED, body, DAEMON_ID)
         return Outcome(changed=False, revision=revision, problems=problems)
+
+
+def _plan_of_profiles(before: Revision, after: Revision) -> Plan:
+    return make_plan(before.catalogue.grants, after.catalogue.grants)
 
 
 def plan_for(authority: Authority, before: Revision, after: Revision) -> Plan:

@@ -1,29 +1,37 @@
 """The long-lived parts that handlers work with."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import msgspec
 
+from remit.discovery.experience import Experience
+from remit.model.web_access import WebAccess
 from remit.runtime.approvals import Approvals
 from remit.runtime.auditor import Auditor
 from remit.runtime.authority import Authority
+from remit.runtime.awareness import Awareness
 from remit.runtime.capability_reviews import CapabilityReviews
-from remit.runtime.counters import Counters
+from remit.runtime.card_reviews import CardReviews
+from remit.runtime.counters import Counters, Load, Traffic
 from remit.runtime.courier import Courier
-from remit.runtime.describe import Documented
+from remit.runtime.extensions import Extensions
+from remit.runtime.finder import Finder
 from remit.runtime.keyring import KeyRing
 from remit.runtime.launcher import Launcher
+from remit.runtime.made_capabilities import MadeCapabilities
 from remit.runtime.mailbox import Mailbox
 from remit.runtime.meter import Meter
 from remit.runtime.reloader import Reloader
+from remit.runtime.session_keeper import SessionKeeper
+from remit.runtime.token_keeper import TokenKeeper
 from remit.store.protocol import Store
+from remit.store.records import FileLimits
 
 
 class Services(msgspec.Struct, eq=False, kw_only=True):
     """Made once by the app; a handler reaches it through its context."""
 
     authority: Authority
-    handlers: Mapping[str, Documented]
     store: Store
     keyring: KeyRing
     courier: Courier
@@ -32,6 +40,14 @@ class Services(msgspec.Struct, eq=False, kw_only=True):
     auditor: Auditor
     approvals: Approvals
     reviews: CapabilityReviews
+    card_reviews: CardReviews
+    sessions: SessionKeeper
+    tokens: TokenKeeper
+    finder: Finder
+    extensions: Extensions
+    made: MadeCapabilities
+    experience: Experience
+    awareness: Awareness
     meter: Meter
     counters: Counters
     clock: Callable[[], float]
@@ -40,4 +56,10 @@ class Services(msgspec.Struct, eq=False, kw_only=True):
     """For times that people read."""
     launcher: Launcher | None = None
     """Absent where no processes are started."""
+    traffic: Traffic | None = None
+    """Absent where nothing is served."""
+    load: Callable[[str], Load] | None = None
+    """What somebody leaves unread; absent where nothing is served."""
     state_value_limit: int = 262_144
+    web: WebAccess = WebAccess()
+    file_limits: FileLimits = FileLimits()

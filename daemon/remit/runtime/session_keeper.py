@@ -13,10 +13,10 @@ import structlog
 
 from remit.errors import ConflictError, LimitError, TooLargeError, UnknownAgentError
 from remit.model.principal import OPERATOR_ID, Principal
-from remit.model.session import Narrowing, Session
+from remit.model.session import Narrowing, Session, SessionKey
 from remit.runtime.fleet import Fleet
 from remit.runtime.sessions import closed
-from remit.store.protocol import SessionStore
+from remit.store.protocol import SessionStore, Store
 from remit.store.records import SessionRecord
 
 log = structlog.get_logger()
@@ -38,7 +38,7 @@ MAX_BYTES = 16_384
 class SessionKeeper:
     """Changes sessions, one change after the other."""
 
-    def __init__(self, store: SessionStore, fleet: Fleet, clock: Callable[[], float]) -> None:
+    def __init__(self, store: Store, fleet: Fleet, clock: Callable[[], float]) -> None:
         self._store = store
         self._fleet = fleet
         self._clock = clock
@@ -92,12 +92,13 @@ class SessionKeeper:
         return present
 
     async def close(self, session: Session) -> Session:
-        """Close a session: nothing can be done in it any more. Closing it twice does no harm."""
+        """Close a session for good, and remove its files. Closing it twice does no harm."""
         async with self._changing:
             present = self._present(session)
             if present.is_open:
                 present = msgspec.structs.replace(present, closed_at=self._clock(), steps=())
             await self._put(present)
+            await self._store.file_clear(SessionKey(present.owner, present.owner_key, present.name))
         return present
 
     async def _put(self, session: Session) -> None:

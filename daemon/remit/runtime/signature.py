@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from remit.errors import HandlerError
-from remit.runtime.context import Context
+from remit.runtime.given import GIVEN
 
 _ARGUMENT = re.compile(r"^\s{4,}(\*{0,2}\w+)(?: \([^)]*\))?:\s+(.*)$")
 _SECTION = re.compile(r"^(Args|Returns|Raises|Yields|Examples?):\s*$")
@@ -21,7 +21,8 @@ class Shape(msgspec.Struct, frozen=True):
     request_type: type[msgspec.Struct]
     data_parameter: str | None
     """The parameter that takes the whole request; None when each field has its own."""
-    context_parameter: str | None
+    given: dict[str, Callable[[Any], Any]]
+    """Parameters that are filled from the context of the call, by their type."""
     answer_type: Any
 
 
@@ -35,20 +36,21 @@ def read_shape(function: Callable[..., Any], place: str) -> Shape:
         hints = typing.get_type_hints(function, include_extras=True)
     except Exception as error:
         raise HandlerError(f"{place}: its annotations cannot be read: {error}") from error
-    context: str | None = None
+    given: dict[str, Callable[[Any], Any]] = {}
     fields: list[inspect.Parameter] = []
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
             raise HandlerError(f"{place}: the parameter {parameter} cannot be filled by a request")
-        if hints.get(parameter.name) is Context:
-            context = parameter.name
+        kind = hints.get(parameter.name)
+        if isinstance(kind, type) and kind in GIVEN:
+            given[parameter.name] = GIVEN[kind]
         else:
             fields.append(parameter)
     answer = hints.get("return", Any)
     if len(fields) == 1 and _is_struct(hints.get(fields[0].name)):
         whole = hints[fields[0].name]
-        return Shape(_strict(whole), fields[0].name, context, answer)
-    return Shape(_struct_of(function, fields, hints, place), None, context, answer)
+        return Shape(_strict(whole), fields[0].name, given, answer)
+    return Shape(_struct_of(function, fields, hints, place), None, given, answer)
 
 
 def _is_struct(kind: Any) -> bool:

@@ -1,4 +1,4 @@
-"""What any store refuses of agents, mail, reviews and blobs, and the errors it answers with."""
+"""What any store refuses of agents, sessions, mail, reviews and blobs, and its errors."""
 
 import math
 from typing import get_args
@@ -7,7 +7,7 @@ import msgspec
 
 from remit.errors import ConflictError, InvalidDataError, LimitError, NotFoundError, TooLargeError
 from remit.store.checks import MAX_VALUE_BYTES, check_client_key, check_state_key, check_text
-from remit.store.records import AgentRecord, Review, ReviewStatus
+from remit.store.records import AgentRecord, Review, ReviewStatus, SessionRecord, TokenRecord
 
 _LONGEST_RETRY = 60.0
 
@@ -40,6 +40,43 @@ def check_review(review: Review) -> None:
     check_time(review.expires_at or 0.0, "$.expires_at")
     check_time(review.decided_at or 0.0, "$.decided_at")
     check_json(review.payload, "$.payload")
+
+
+def check_session(record: SessionRecord) -> None:
+    """Refuse a session that could not be kept or found."""
+    check_session_name(record.owner, record.name)
+    check_size(record.body, "$.body")
+
+
+def check_session_name(owner: str, name: str) -> None:
+    """Refuse what is no owner, or no name of a session."""
+    check_text(owner, "$.owner")
+    check_text(name, "$.session")
+    if not owner or not name or "\0" in owner + name:
+        raise InvalidDataError("a session needs an owner and a name", details={"path": "$.session"})
+
+
+def check_made(capability: str, body: bytes = b"") -> None:
+    """Refuse what is no id of a capability, and a body beyond what any store takes."""
+    check_text(capability, "$.id")
+    if not capability or "\0" in capability:
+        raise InvalidDataError("a capability needs an id", details={"path": "$.id"})
+    check_size(body, "$.body")
+
+
+def check_token(record: TokenRecord) -> None:
+    """Refuse a token that could not be kept or found."""
+    for field in ("hash", "owner", "owner_key", "audience"):
+        check_text(getattr(record, field), f"$.{field}")
+    if not record.hash or not record.owner:
+        raise InvalidDataError("a token needs a hash and an owner", details={"path": "$.hash"})
+    check_time(record.created_at, "$.created_at")
+    check_time(record.expires_at, "$.expires_at")
+
+
+def token_taken() -> ConflictError:
+    """Two tokens have one hash: they are the same."""
+    return ConflictError("that token is there already")
 
 
 def check_decision(status: str, by: str, note: str, now: float) -> None:

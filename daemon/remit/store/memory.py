@@ -2,9 +2,26 @@
 
 from remit.store.memory_agents import MemoryAgents, MemoryMail
 from remit.store.memory_audit import MemoryAudit
+from remit.store.memory_files import MemoryFiles
+from remit.store.memory_lessons import MemoryLessons
+from remit.store.memory_made import MemoryMade
 from remit.store.memory_reviews import MemoryBlobs, MemoryReviews
+from remit.store.memory_sessions import MemorySessions
 from remit.store.memory_state import MemoryState
+from remit.store.memory_tokens import MemoryTokens
 
 
-class MemoryStore(MemoryState, MemoryAgents, MemoryMail, MemoryAudit, MemoryReviews, MemoryBlobs):
+class MemoryStore(
+    MemoryState,
+    MemoryAgents,
+    MemorySessions,
+    MemoryFiles,
+    MemoryLessons,
+    MemoryMade,
+    MemoryMail,
+    MemoryAudit,
+    MemoryReviews,
+    MemoryBlobs,
+    MemoryTokens,
+):
     """Keeps the contract of `Store` until it is dropped."""

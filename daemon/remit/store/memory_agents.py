@@ -49,6 +49,8 @@ class MemoryKeys(MemoryTables):
             raise no_such_key(name)
         revoked = msgspec.structs.replace(key, revoked_at=self._clock())
         self._keys[self._keys.index(key)] = revoked
+        self._forget_sessions(name)
+        self._forget_tokens(name)
         return revoked
 
     async def key_get(self, name: str) -> ClientKey | None:
@@ -99,9 +101,12 @@ class MemoryAgents(MemoryKeys):
         return updated
 
     async def agent_remove(self, agents: Sequence[str]) -> int:
-        """Forget these agents and their mail, all at once; tells how many lived."""
+        """Forget these agents, their mail, sessions and files; tells how many lived."""
         for agent in agents:
             check_text(agent, "$.ids")
+        for agent in agents:
+            self._forget_sessions(agent)
+            self._forget_tokens(agent)
         self._mail = [mail for mail in self._mail if mail.to not in agents]
         return sum(self._agents.pop(agent, None) is not None for agent in agents)
 

@@ -7,9 +7,19 @@ from typing import Self
 
 import anyio
 
+from remit.model.session import SessionKey
 from remit.store.audit_chain import GENESIS
 from remit.store.pages import StateRow
-from remit.store.records import AgentRecord, AuditRow, ClientKey, Mail, Review
+from remit.store.records import (
+    AgentRecord,
+    AuditRow,
+    ClientKey,
+    Mail,
+    Review,
+    SessionRecord,
+    StoredFile,
+    TokenRecord,
+)
 
 
 class MemoryTables:
@@ -23,6 +33,11 @@ class MemoryTables:
         self._agents: dict[str, AgentRecord] = {}
         self._agent_keys: set[str] = set()
         self._last_position = 0
+        self._sessions: dict[tuple[str, str], SessionRecord] = {}
+        self._tokens: dict[str, TokenRecord] = {}
+        self._files: dict[SessionKey, dict[str, StoredFile]] = {}
+        self._made: dict[str, bytes] = {}
+        self._lessons: dict[tuple[str, str], bytes] = {}
         self._mail: list[Mail] = []
         self._last_mail = 0
         self._audit: list[AuditRow] = []
@@ -41,3 +56,13 @@ class MemoryTables:
         traceback: TracebackType | None,
     ) -> None:
         pass
+
+    def _forget_tokens(self, owner: str) -> None:
+        for key in [key for key, token in self._tokens.items() if token.owner == owner]:
+            del self._tokens[key]
+
+    def _forget_sessions(self, owner: str) -> None:
+        for key in [key for key in self._sessions if key[0] == owner]:
+            del self._sessions[key]
+        for area in [area for area in self._files if area.owner == owner]:
+            del self._files[area]

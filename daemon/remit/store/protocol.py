@@ -5,10 +5,11 @@ caller was cancelled may or may not have happened. All methods raise `StoreError
 itself cannot be read or written.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Protocol, Self, Unpack
 
+from remit.store.file_protocol import FileStore
 from remit.store.records import (
     AgentRecord,
     AuditEntry,
@@ -21,8 +22,10 @@ from remit.store.records import (
     Review,
     ReviewPage,
     ReviewStatus,
+    SessionRecord,
     StateEntry,
     StatePage,
+    TokenRecord,
 )
 
 PAGE_LIMIT = 100
@@ -82,7 +85,7 @@ class KeyStore(Protocol):
         """
 
     async def key_revoke(self, name: str) -> ClientKey:
-        """Revoke the living key of that name.
+        """Revoke the living key of that name, and forget the sessions and files of its holder.
 
         Raises:
             NotFoundError: no living key has that name.
@@ -116,10 +119,57 @@ class AgentStore(Protocol):
         """
 
     async def agent_remove(self, agents: Sequence[str]) -> int:
-        """Forget these agents and their mail, all at once; tells how many lived."""
+        """Forget these agents, their mail, sessions and files at once; tells how many lived."""
 
     async def agent_list(self) -> tuple[AgentRecord, ...]:
         """All living agents by position."""
+
+
+class SessionStore(Protocol):
+    """What was opened to work in. The sessions of an agent or a client go when it does."""
+
+    async def session_put(self, record: SessionRecord) -> None:
+        """Keep a session, in the place of the one of that owner and name.
+
+        Raises:
+            InvalidDataError: the owner or the name cannot be one.
+        """
+
+    async def session_remove(self, sessions: Sequence[tuple[str, str]]) -> int:
+        """Forget these, each an owner and a name, all at once; tells how many there were."""
+
+    async def session_list(self) -> tuple[SessionRecord, ...]:
+        """All sessions, by owner and name."""
+
+
+class LessonStore(Protocol):
+    """What use has taught, each lesson with a name and a body that means nothing here."""
+
+    async def lesson_write(
+        self, tenant: str, put: Mapping[str, bytes], removed: Sequence[str]
+    ) -> None:
+        """Keep and forget lessons of a tenant, all at once."""
+
+    async def lesson_list(self, tenant: str) -> dict[str, bytes]:
+        """All lessons of a tenant, by name."""
+
+
+class MadeStore(Protocol):
+    """Capabilities that were made at run time; the body is the runtime's own."""
+
+    async def made_put(self, capability: str, body: bytes) -> None:
+        """Keep a capability, in the place of the one of that id.
+
+        Raises:
+            InvalidDataError: the id cannot be one.
+            TooLargeError: the body is beyond what any store takes.
+        """
+
+    async def made_remove(self, capability: str) -> bool:
+        """Forget a capability; tells whether it was there."""
+
+    async def made_list(self) -> dict[str, bytes]:
+        """All of them, by id."""
 
 
 class MailStore(Protocol):
@@ -241,8 +291,37 @@ class BlobStore(Protocol):
         """What was put under `name`, or None."""
 
 
+class TokenStore(Protocol):
+    """Bearer tokens by their hashes. Those of a client or agent go with it."""
+
+    async def token_add(self, record: TokenRecord) -> None:
+        """Keep a token.
+
+        Raises:
+            ConflictError: that hash is there already.
+        """
+
+    async def token_remove(self, hashes: Sequence[str]) -> int:
+        """Forget these; tells how many there were."""
+
+    async def token_list(self) -> tuple[TokenRecord, ...]:
+        """All tokens, older before newer."""
+
+
 class Store(
-    StateStore, KeyStore, AgentStore, MailStore, AuditStore, ReviewStore, BlobStore, Protocol
+    StateStore,
+    KeyStore,
+    AgentStore,
+    SessionStore,
+    FileStore,
+    LessonStore,
+    MadeStore,
+    MailStore,
+    AuditStore,
+    ReviewStore,
+    BlobStore,
+    TokenStore,
+    Protocol,
 ):
     """A store is open inside `async with`, and closing it finishes what was accepted."""
 

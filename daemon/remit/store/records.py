@@ -63,6 +63,39 @@ class AgentRecord(msgspec.Struct, frozen=True):
     body: bytes
 
 
+class SessionRecord(msgspec.Struct, frozen=True):
+    """A session as a restart needs it; `body` is the runtime's own and means nothing here."""
+
+    owner: str
+    name: str
+    body: bytes
+
+
+class FileLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """How much one session may keep; `areas` is how many sessions of one owner may keep files."""
+
+    size: int = 524_288
+    count: int = 10_000
+    total: int = 33_554_432
+    areas: int = 50
+
+
+class FileInfo(msgspec.Struct, frozen=True):
+    """A file of a session without its content."""
+
+    path: str
+    size: int
+    created_at: float
+    updated_at: float
+
+
+class StoredFile(msgspec.Struct, frozen=True):
+    """A file of a session."""
+
+    info: FileInfo
+    content: bytes
+
+
 class Mail(msgspec.Struct, frozen=True):
     """A message for an agent that was away; `message` is JSON."""
 
@@ -98,6 +131,18 @@ class ReviewPage(msgspec.Struct, frozen=True):
 
     items: tuple[Review, ...]
     next: str | None = None
+
+
+class TokenRecord(msgspec.Struct, frozen=True):
+    """A bearer token: whose it is, where it counts and until when. The token itself is not kept."""
+
+    hash: str
+    owner: str
+    owner_key: str
+    """The public key that the owner had: a later principal of the same name is not the owner."""
+    audience: str
+    created_at: float
+    expires_at: float
 
 
 class AuditEntry(msgspec.Struct, frozen=True):

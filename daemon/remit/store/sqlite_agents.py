@@ -9,6 +9,7 @@ from remit.store.checks import check_text, name_taken, public_key_taken
 from remit.store.database import Database
 from remit.store.fleet_checks import agent_lives, check_agent, check_size, no_such_agent
 from remit.store.records import AgentRecord
+from remit.store.sqlite_files import forget_files
 
 Connection = sqlite3.Connection
 
@@ -47,13 +48,17 @@ class SqliteAgents(Database):
         return await self.write(write)
 
     async def agent_remove(self, agents: Sequence[str]) -> int:
-        """Forget these agents and their mail, all at once; tells how many lived."""
+        """Forget these agents, their mail, sessions and files; tells how many lived."""
         for agent in agents:
             check_text(agent, "$.ids")
         rows = [(agent,) for agent in agents]
 
         def write(connection: Connection) -> int:
             connection.executemany("DELETE FROM mail WHERE recipient = ?", rows)
+            connection.executemany("DELETE FROM session WHERE owner = ?", rows)
+            for agent in agents:
+                forget_files(connection, agent)
+            connection.executemany("DELETE FROM token WHERE owner = ?", rows)
             removed = connection.executemany("DELETE FROM agent WHERE id = ?", rows).rowcount
             return max(removed, 0)  # -1 when there was nothing to run
 

@@ -13,6 +13,7 @@ from remit.store.database import Database
 from remit.store.fleet_checks import agent_lives
 from remit.store.records import ClientKey
 from remit.store.sqlite_agents import agent_had_key, agent_is_living
+from remit.store.sqlite_files import forget_files
 
 Connection = sqlite3.Connection
 
@@ -42,6 +43,9 @@ class SqliteKeys(Database):
             connection.execute(
                 "UPDATE client_key SET revoked_at = ? WHERE public_key = ?", (now, key.public_key)
             )
+            connection.execute("DELETE FROM session WHERE owner = ?", (name,))
+            forget_files(connection, name)
+            connection.execute("DELETE FROM token WHERE owner = ?", (name,))
             return ClientKey(key.name, key.public_key, key.profile, key.created_at, revoked_at=now)
 
         return await self.write(write)

@@ -19,6 +19,7 @@ from remit.faces.zmq.readiness import Readiness
 from remit.faces.zmq.router import bind, inode_of, open_router, remove_file
 from remit.model.notice import Notice
 from remit.runtime.call import Directory, Door
+from remit.runtime.counters import Load
 
 # A full client may have read while another was being sent to; nobody signals that.
 _RETRY_SECONDS = 0.05
@@ -99,6 +100,11 @@ class Face:
             parcel = Parcel(notice.event, notice.data, origin=notice.origin, at=notice.at)
             self._last = (notice, parcel)
         return self._last[1]
+
+    def load(self, name: str) -> Load:
+        """What waits for a principal, and what its open connections missed."""
+        peers = self._peers.named(name)
+        return Load(sum(len(one.backlog) for one in peers), sum(one.dropped for one in peers))
 
     def evict(self, name: str) -> int:
         """Cut the connections of a revoked principal, and end its jobs; tell how many were cut."""

@@ -17,7 +17,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     heartbeat_ms: int = 5_000
     heartbeat_timeout_ms: int = 20_000
     drain_seconds: float = 4.0
-    linger_ms: int = 300
+    linger_ms: int = 1_000
 
 
 class Stats(msgspec.Struct):

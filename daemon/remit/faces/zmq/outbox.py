@@ -46,10 +46,10 @@ class Outbox:
         if self._has_room(peer, self.limits.backlog, len(body)):
             self._queue(peer, version, kind, body)
         elif kind == ANSWER:
-            self.stats.dropped += 1
+            self._drop(peer)
             self.disconnect(peer)
         else:
-            self.stats.dropped += 1
+            self._drop(peer)
 
     def push(self, peer: Peer, parcel: Parcel) -> bool:
         """Send a pushed event, now or when the client has read; False when it is missed."""
@@ -62,12 +62,16 @@ class Outbox:
         peer.seq += 1
         if not room:
             peer.missed += 1
-            self.stats.dropped += 1
+            self._drop(peer)
             return False
         body = parcel.encode(peer.codec, peer.seq)
         if peer.backlog or not self._transmit(peer, peer.codec.version, PUSH, body):
             self._queue(peer, peer.codec.version, PUSH, body)
         return not peer.gone
+
+    def _drop(self, peer: Peer) -> None:
+        peer.dropped += 1
+        self.stats.dropped += 1
 
     def flush(self) -> None:
         """Send what now fits of every backlog."""

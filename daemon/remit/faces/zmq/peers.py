@@ -30,7 +30,7 @@ class Peer:
     """One connection: who is behind it, and what waits for it."""
 
     __slots__ = (
-        "backlog", "backlog_bytes", "codec", "descriptor", "gone", "inode", "jobs",
+        "backlog", "backlog_bytes", "codec", "descriptor", "dropped", "gone", "inode", "jobs",
         "key", "missed", "name", "routing_id", "seq",
     )  # fmt: skip
 
@@ -47,6 +47,7 @@ class Peer:
         self.backlog_bytes = 0
         self.seq = 0
         self.missed = 0
+        self.dropped = 0
 
 
 class Peers:

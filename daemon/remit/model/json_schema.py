@@ -1,0 +1,110 @@
+"""JSON Schema for the configuration of a capability: is it one, and does a value fit it.
+
+Nothing is fetched: a schema refers to its own parts only. Patterns are matched in linear time. The
+schema of somebody who is no operator may not refer at all, because references that double at each
+step make a small schema take forever.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+MAX_BYTES = 65_536
+MAX_DEPTH = 32
+_MOST = 20
+_REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+
+Path = tuple[str | int, ...]
+
+
+class Mistake(msgspec.Struct, frozen=True):
+    """What is wrong, and where in the value; the empty path is the whole of it."""
+
+    path: Path
+    message: str
+
+
+def schema_mistakes(schema: Mapping[str, Any], *, refer: bool = True) -> tuple[Mistake, ...]:
+    """What keeps a schema from being used; empty when it can be.
+
+    Args:
+        schema: the schema.
+        refer: whether it may refer to its own parts.
+    """
+    found = _outside_bounds(schema)
+    if found or (found := () if refer else tuple(_references(schema))):
+        return found
+    # 30 ms: few catalogues configure anything
+    import jsonschema_rs  # noqa: PLC0415
+
+    try:
+        _validator(schema)
+    except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
+        path = tuple(getattr(error, "instance_path", ()))
+        return (Mistake(path, _first_line(error)),)
+    return ()
+
+
+def config_mistakes(schema: Mapping[str, Any] | None, config: Any) -> tuple[Mistake, ...]:
+    """Where a configuration does not fit; without a schema everything does."""
+    if schema is None:
+        return ()
+    found = _outside_bounds(config)
+    if found:
+        return found
+    mistakes = []
+    for error in _validator(schema).iter_errors(config):
+        mistakes.append(Mistake(tuple(error.instance_path), error.message))
+        if len(mistakes) == _MOST:
+            break
+    return tuple(sorted(mistakes, key=lambda one: (shown(one.path), one.message)))
+
+
+def shown(path: Path, start: str = "$") -> str:
+    """A path as errors show it: `$.limits[2].name`."""
+    return start + "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
+
+
+def _validator(schema: Mapping[str, Any]) -> Any:
+    import jsonschema_rs  # noqa: PLC0415 - see above
+
+    return jsonschema_rs.Draft202012Validator(
+        dict(schema), retriever=_refuse, pattern_options=jsonschema_rs.RegexOptions()
+    )
+
+
+def _refuse(uri: str) -> Any:
+    raise ValueError(f"{uri} lies outside: a schema refers to its own parts only")
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]
+
+
+def _outside_bounds(value: Any) -> tuple[Mistake, ...]:
+    if any(len(path) > MAX_DEPTH for path, _ in _walk(value)):
+        return (Mistake((), f"it is deeper than {MAX_DEPTH}"),)
+    size = len(msgspec.json.encode(value))
+    return (Mistake((), f"it has more than {MAX_BYTES:,} bytes"),) if size > MAX_BYTES else ()
+
+
+def _references(schema: Any) -> Iterator[Mistake]:
+    for path, value in _walk(schema):
+        for name in _REFERENCES:
+            if isinstance(value, Mapping) and name in value:
+                yield Mistake((*path, name), f"a schema made at run time has no {name!r}")
+
+
+def _walk(value: Any) -> Iterator[tuple[Path, Any]]:
+    """Every part of a value with its path, without recursion and no deeper than is allowed."""
+    waiting: list[tuple[Path, Any]] = [((), value)]
+    while waiting:
+        path, present = waiting.pop()
+        yield path, present
+        if len(path) > MAX_DEPTH:
+            continue
+        if isinstance(present, Mapping):
+            waiting += [((*path, str(key)), inside) for key, inside in present.items()]
+        elif isinstance(present, (list, tuple)):
+            waiting += [((*path, at), inside) for at, inside in enumerate(present)]

@@ -9,6 +9,7 @@ import pytest
 from structlog.testing import capture_logs
 from watchfiles import Change
 
+from remit.app import edits as edits_module
 from remit.app import watch as watch_module
 from remit.app.watch import folders_of, watch_definitions
 
@@ -46,8 +47,8 @@ class Watched:
 async def site(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, anyio_backend: str
 ) -> AsyncGenerator[Watched]:
-    monkeypatch.setattr(watch_module, "REST_MS", 50)
-    monkeypatch.setattr(watch_module, "RETRY_SECONDS", 0.05)
+    monkeypatch.setattr(edits_module, "REST_MS", 50)
+    monkeypatch.setattr(edits_module, "RETRY_SECONDS", 0.05)
     watched = Watched(tmp_path)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(
@@ -122,8 +123,8 @@ async def test_a_reload_that_fails_is_logged_and_the_watching_goes_on(tmp_path: 
         await watched.reload()
 
     with capture_logs() as logs, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(watch_module, "REST_MS", 50)
-        patch.setattr(watch_module, "RETRY_SECONDS", 0.01)
+        patch.setattr(edits_module, "REST_MS", 50)
+        patch.setattr(edits_module, "RETRY_SECONDS", 0.01)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(
                 lambda: watch_definitions(

@@ -9,6 +9,7 @@ import pytest
 from structlog.testing import capture_logs
 from watchfiles import Change
 
+from remit.app import edits as edits_module
 from remit.app import watch_capabilities as watch_module
 from remit.app.watch_capabilities import Relevant, watch_capabilities
 from remit.discovery.scan import Directory, scan
@@ -50,7 +51,8 @@ async def site(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, anyio_backend: str
 ) -> AsyncGenerator[Watched]:
     monkeypatch.setattr(watch_module, "REST_MS", 50)
-    monkeypatch.setattr(watch_module, "RETRY_SECONDS", 0.05)
+    monkeypatch.setattr(edits_module, "REST_MS", 50)
+    monkeypatch.setattr(edits_module, "RETRY_SECONDS", 0.05)
     watched = Watched(tmp_path)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(
@@ -122,7 +124,8 @@ async def test_a_call_that_fails_is_logged_and_the_watching_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(watch_module, "REST_MS", 50)
-    monkeypatch.setattr(watch_module, "RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(edits_module, "REST_MS", 50)
+    monkeypatch.setattr(edits_module, "RETRY_SECONDS", 0.01)
     watched = Watched(tmp_path)
     calls = 0
 

@@ -7,17 +7,14 @@ could fall between two watches, the files are read once more when a new watch ha
 
 import os
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 
-import anyio
-import structlog
-from watchfiles import Change, awatch
+from watchfiles import Change
 
-log = structlog.get_logger()
+from remit.app.edits import edits, watch_for_ever
 
 MAX_FOLDERS = 1_000
-REST_MS = 1_000
-RETRY_SECONDS = 5.0
 
 Folders = dict[str, tuple[int, int]]
 """Each watched folder, with the device and inode that it had."""
@@ -34,17 +31,8 @@ async def watch_definitions(
 
     A watch that fails is logged and tried again: the daemon goes on without it.
     """
-    told = ""
-    while True:
-        try:
-            await _watch(catalogue, compositions, reload, debounce_ms=debounce_ms)
-            told = ""
-        except Exception as error:  # whatever a watcher or a file system can come up with
-            problem = str(error) or type(error).__name__
-            if problem != told:
-                log.warning("watch_failed", problem=problem, hint="remit reload still works")
-            told = problem
-            await anyio.sleep(RETRY_SECONDS)
+    watch = partial(_watch, catalogue, compositions, reload, debounce_ms=debounce_ms)
+    await watch_for_ever(watch, "watch_failed", hint="remit reload still works")
 
 
 async def _watch(
@@ -57,16 +45,7 @@ async def _watch(
     """Watch until the folders are no longer the same."""
     watched = folders_of(catalogue, compositions)
     is_relevant = _Relevant(catalogue, compositions)
-    async for changes in awatch(
-        *watched,
-        recursive=False,
-        watch_filter=is_relevant,
-        debounce=debounce_ms * 10,
-        step=debounce_ms,
-        rust_timeout=REST_MS,
-        yield_on_timeout=True,
-        ignore_permission_denied=True,
-    ):
+    async for changes in edits(watched, is_relevant, debounce_ms=debounce_ms, recursive=False):
         if changes or is_relevant.is_fresh:
             is_relevant.is_fresh = False
             await reload()

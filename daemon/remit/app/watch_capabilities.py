@@ -6,17 +6,15 @@ a second it is looked whether one came, went or was replaced, and then the watch
 
 import os
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import anyio
-import structlog
-from watchfiles import Change, awatch
+from watchfiles import Change
 
-log = structlog.get_logger()
+from remit.app.edits import REST_MS, edits, watch_for_ever
 
 DEBOUNCE_MS = 500
-REST_MS = 1_000
-RETRY_SECONDS = 5.0
 
 Roots = dict[str, tuple[int, int]]
 """Each directory that is there, with its device and inode."""
@@ -33,17 +31,8 @@ async def watch_capabilities(
     It is also called once when a watch has begun: an edit could fall between two watches. A watch
     or a call that fails is logged and tried again: the daemon goes on without it.
     """
-    told = ""
-    while True:
-        try:
-            await _watch(directories, changed, debounce_ms=debounce_ms)
-            told = ""
-        except Exception as error:  # whatever a watcher or a file system can come up with
-            problem = str(error) or type(error).__name__
-            if problem != told:
-                log.warning("capability_watch_failed", problem=problem)
-            told = problem
-            await anyio.sleep(RETRY_SECONDS)
+    watch = partial(_watch, directories, changed, debounce_ms=debounce_ms)
+    await watch_for_ever(watch, "capability_watch_failed")
 
 
 async def _watch(
@@ -57,15 +46,7 @@ async def _watch(
             await anyio.sleep(REST_MS / 1000)
         return
     is_fresh = True
-    async for changes in awatch(
-        *watched,
-        watch_filter=Relevant(watched),
-        debounce=debounce_ms * 10,
-        step=debounce_ms,
-        rust_timeout=REST_MS,
-        yield_on_timeout=True,
-        ignore_permission_denied=True,
-    ):
+    async for changes in edits(watched, Relevant(watched), debounce_ms=debounce_ms):
         if changes or is_fresh:
             is_fresh = False
             await changed()

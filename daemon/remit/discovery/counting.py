@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 from warnings import catch_warnings, simplefilter
 
+from remit.discovery.cleaning import encodable
 from remit.discovery.embedding import static_folder
 from remit.errors import SettingsError
 from remit.model.tokens import estimate_tokens
@@ -102,7 +103,7 @@ class LlamaCounter:
         return total
 
     def _encoded(self, text: str) -> int:
-        first, *rest = _parts(_SPECIAL.sub("< ", _encodable(text)))
+        first, *rest = _parts(_SPECIAL.sub("< ", encodable(text)))
         return self._pieces(first) + sum(self._pieces(f"\n{part}") - 2 for part in rest)
 
     def _pieces(self, text: str) -> int:
@@ -132,7 +133,7 @@ class O200kCounter:
 
     def _encoded(self, text: str) -> int:
         # The package refuses very long texts; at a border of parts the sum may be one off.
-        plain = _encodable(text)
+        plain = encodable(text)
         return sum(
             len(self._encode(plain[start : start + _PART])) for start in range(0, len(plain), _PART)
         )
@@ -198,11 +199,6 @@ def _parts(line: str) -> list[str]:
         parts.append(line[start:end])
         start = end
     return [*parts, line[start:]]
-
-
-def _encodable(text: str) -> str:
-    """The text with a sign for each lone half of a pair, which no tokenizer takes."""
-    return text.encode("utf-8", "replace").decode() if not text.isascii() else text
 
 
 def text_hash(text: str) -> bytes:

@@ -19,6 +19,7 @@ from remit.runtime.descent import is_in_reach, unknown_agent
 from remit.runtime.made_rules import made_rules
 from remit.runtime.registry import event_handler
 from remit.runtime.session_view import cut_by_session
+from remit.runtime.subject import grant_of
 from remit.runtime.view import visible_profiles
 
 MAX_EVENTS = 1000
@@ -266,10 +267,7 @@ def changed(  # noqa: PLR0913, PLR0917 - the fields of what is pushed
 
 
 def _subject(ctx: Context, agent: str | None) -> tuple[str, Grant]:
-    if agent is None or agent == ctx.principal.id:
-        return ctx.principal.id, ctx.grant
-    principal = _principal(ctx, agent)
-    return principal.id, ctx.services.authority.grant(principal, session=ctx.session)
+    return agent or ctx.principal.id, grant_of(ctx, agent=agent)
 
 
 def _principal(ctx: Context, agent: str | None) -> Principal:

@@ -14,6 +14,7 @@ from remit.model.capability import Capability, PlacedPattern, Ref, Status
 from remit.model.composition import Composition, Flag, Mixin, Part, Text
 from remit.model.definitions import Definitions
 from remit.model.event import EventSpec
+from remit.model.exposure import EXPOSURES, Exposure, PlacedExposure
 from remit.model.limits import Limits
 from remit.model.names import parse_event_name
 from remit.model.patterns import EventPattern
@@ -54,6 +55,8 @@ class Role(msgspec.Struct, frozen=True):
     flags: tuple[tuple[str, bool], ...]
     allowed: tuple[str, ...]
     denied: tuple[str, ...]
+    pinned: tuple[str, ...] = ()
+    exposure: Exposure | None = None
 
 
 class World(msgspec.Struct, frozen=True):
@@ -112,6 +115,8 @@ def _role(dice: _Dice, at: int) -> Role:
         flags=tuple((name, dice.below(4) > 0) for name in dice.some(CAPABILITIES, 4)),
         allowed=dice.some((*_ENTRIES, *TOOLS), 3),
         denied=dice.some((*_ENTRIES, *TOOLS, "*"), 2),
+        pinned=dice.some((*_ENTRIES, *TOOLS, "*"), 2),
+        exposure=(None, *EXPOSURES)[dice.below(4)],
     )
 
 
@@ -179,6 +184,8 @@ def composition_of(role: Role) -> Composition:
         flags=tuple(Flag(name, on=on, place=place) for name, on in role.flags),
         allowed=tuple(Text(text, place) for text in role.allowed),
         disallowed=tuple(Text(text, place) for text in role.denied),
+        pinned=tuple(Text(text, place) for text in role.pinned),
+        exposure=PlacedExposure(role.exposure, place) if role.exposure else None,
     )
     return Composition(
         name=role.name,

@@ -32,7 +32,7 @@ from remit.policy.delegate import (
     resolve_agent,
     unheld,
 )
-from remit.policy.resolve import confine
+from remit.policy.narrowing import confine
 
 NAMED = (*EVENTS, *OLD_NAMES)
 LIMITS = st.sampled_from(
@@ -77,8 +77,8 @@ def holds_no_more(child: Grant, parent: Grant) -> bool:
 
 def shape(grant: Grant) -> dict[str, Any]:
     """All that matters about a grant but its name."""
-    names = ("events", "bits", "exposed", "claude_tools", "limits", "capabilities")
-    more = ("denied_events", "denied_tools", "approval_required", "pending_review")
+    names = ("events", "bits", "exposed", "exposure", "pinned", "claude_tools", "limits")
+    more = ("capabilities", "denied_events", "denied_tools", "approval_required", "pending_review")
     return {name: getattr(grant, name) for name in (*names, *more)}
 
 
@@ -188,6 +188,7 @@ def test_an_heir_holds_all_of_its_parent_but_what_it_is_denied(
     assert child.claude_tools == kept
     assert child.bits == catalogue.universe.bits_of(child.events)
     assert child.exposed == above.exposed & child.events
+    assert (child.exposure, child.pinned) == (above.exposure, above.pinned & child.events)
     assert child.limits == above.limits.smallest(heir.limits)
     assert holds_no_more(child, above)
 

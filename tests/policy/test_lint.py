@@ -75,7 +75,13 @@ def test_broken_requirements_are_told() -> None:
 
 
 def test_tool_names_that_two_events_wish_for_are_told() -> None:
-    assert findings("tool_name_conflicts") == [{"name": "a_b_c", "events": ["a:b_c", "a_b:c"]}]
+    assert findings("tool_name_conflicts") == [
+        {
+            "name": "a_b_c",
+            "events": ["a:b_c", "a_b:c"],
+            "names": {"a:b_c": "a__b_c", "a_b:c": "a_b__c"},
+        }
+    ]
 
 
 def test_an_old_name_of_a_defined_capability_is_not_undefined() -> None:

@@ -40,7 +40,7 @@ PROFILES = {
     "most": "capabilities: [all_b, gated]\n",
     "asking": "capabilities: [all_b]\napproval_required: ['b:*']\n",
     "corner": "capabilities: [all_b]\nlimits: {state_prefixes: [team/]}\n",
-    "user": "capabilities: [m0]\n",
+    "user": "capabilities: [m0]\npinned: ['b:*', a:one]\n",
     "stern": "capabilities: [m0, m1]\ndisallowed_tools: ['a:*', Bash]\n",
 }
 MADE = ["m0", "m1", "m2"]
@@ -79,13 +79,13 @@ UNIVERSE = universe()
 PARSED = parse_definitions(texts(FILES, **PROFILES))
 
 
-def compiled(made: dict[str, MadeCapability]) -> Catalogue:
+def compiled(made: dict[str, MadeCapability], universe: Universe = UNIVERSE) -> Catalogue:
     """The files with what was made; stand-ins of nobody for what the profiles name."""
     nobody = Version(1, Definition(description="nobody's"), "", "", 0.0)
     for name in MADE:
         made.setdefault(name, MadeCapability(id=name, author="nobody", versions=(nobody,)))
     found = Definitions(PARSED.capabilities, PARSED.compositions, made=tuple(made.values()))
-    return compile_definitions(found, UNIVERSE)
+    return compile_definitions(found, universe)
 
 
 UNTOUCHED = compiled({})
@@ -187,6 +187,7 @@ class Authors(RuleBasedStateMachine):
         for name, grant in grants.items():
             assert grant.events == set(UNIVERSE.names_in(grant.bits))
             assert grant.exposed | grant.approval_required <= grant.events
+            assert grant.pinned <= grant.exposed
             ground = self.fleet.ground(name, self.catalogue)
             assert ground.events <= grant.events
             # What one holds by itself is the same as if nobody had ever made anything.
@@ -262,6 +263,28 @@ def test_an_approval_and_a_corner_of_the_state_come_along() -> None:
     asking = two("asking", "user").grant("bob", catalogue)
     assert asking.approval_required == {"b:one", "b:two"}
     assert two("corner", "user").grant("bob", catalogue).limits == Limits(state_prefixes=("team/",))
+
+
+def test_pins_of_the_holder_reach_what_it_shows_while_the_author_holds_it() -> None:
+    catalogue = one_made("ann", event_patterns=("b:*",))
+    assert two("most", "user").grant("bob", catalogue).pinned == {"b:one", "b:two"}
+    assert two("little", "user").grant("bob", catalogue).pinned == {"b:one"}
+    dead = [w.message for w in catalogue.grants["user"].warnings if w.code == "dead_pin"]
+    assert len(dead) == 1
+    assert "'a:one'" in dead[0]
+    hidden = one_made("ann", event_patterns=("b:*",), mcp_tools=False)
+    grant = two("most", "user").grant("bob", hidden)
+    assert (grant.pinned, "b:one" in grant.events) == (frozenset(), True)
+
+
+def test_an_event_that_is_only_pushed_becomes_no_tool_through_it() -> None:
+    pushed = EventSpec(name=parse_event_name("a:push"), pushed=True)
+    said = Definition(description="d", event_patterns=("a:one", "a:push"))
+    made = MadeCapability(id="m0", author="operator", versions=(Version(1, said, "", "", 0.0),))
+    catalogue = compiled({"m0": made}, make_universe([*UNIVERSE.specs.values(), pushed]))
+    grant = two("none", "user").grant("bob", catalogue)
+    assert grant.events == {"a:one", "a:push", "c:two"}
+    assert grant.exposed == {"a:one", "c:two"}
 
 
 def test_denials_of_the_holder_beat_it() -> None:

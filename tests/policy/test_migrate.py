@@ -17,7 +17,7 @@ from tests.policy.catalogues import (
     compile_world,
     worlds,
 )
-from tests.policy.texts import compiled
+from tests.policy.texts import compiled, event
 
 from remit.config.definitions import parse_definitions
 from remit.config.files import read_files
@@ -130,6 +130,22 @@ def test_deprecated_and_reviewed_capabilities_are_never_chosen() -> None:
 def test_a_capability_that_tool_lists_do_not_show_is_not_chosen_for_shown_events() -> None:
     found = migrated("name: p\nallowed_tools: [key:add, key:list]")
     assert said(found) == ([], ["key:add", "key:list"], [])
+
+
+def test_events_that_are_only_pushed_are_migrated_like_others() -> None:
+    text = "capabilities: {k: {description: d, event_patterns: [a:call, a:push]}}"
+    events = [event("a:call"), event("a:push", pushed=True)]
+    catalogue = compiled(text, "{name: p, allowed_tools: [a:call, a:push]}", events=events)
+    assert said(migrate(catalogue, catalogue.compositions["p"])) == (["k"], [], [])
+
+
+def test_what_is_listed_at_once_is_the_same_after_a_migration() -> None:
+    text = "name: p\nallowed_tools: [state:get, state:list]\nexposure: turn\npinned: [state:get]\n"
+    found = migrated(text)
+    assert found.capabilities == ("state_read",)
+    part = found.composition.parts[0]
+    assert part.exposure is not None
+    assert (part.exposure.mode, [pin.text for pin in part.pinned]) == ("turn", ["state:get"])
 
 
 def test_flags_denials_and_entries_with_variables_stay() -> None:

@@ -7,7 +7,8 @@ from remit.model.event import Effect
 from remit.policy.catalogue import Catalogue
 from remit.policy.compiler import resolve
 from remit.policy.decide import decide
-from remit.policy.resolve import confine, grant_everything
+from remit.policy.narrowing import confine
+from remit.policy.resolve import grant_everything
 
 TEXT = """
 capabilities:

@@ -37,9 +37,11 @@ def composition(role: Role) -> dict[str, object]:
         "extends": list(role.extends),
         "mixins": list(role.mixins),
         "disallowed_tools": list(role.denied),
+        "pinned": list(role.pinned),
         "components": [
             {"name": "capabilities", "inline": dict(role.flags)},
             {"name": "tool_overrides", "inline": {"additional_tools": list(role.allowed)}},
+            *([{"name": "exposure", "inline": role.exposure}] if role.exposure else []),
         ],
     }
 
@@ -79,6 +81,8 @@ def test_whatever_the_order_the_grants_are_the_same(world: World, random: Random
         other = expected[name]
         assert grant.events == other.events
         assert grant.exposed == other.exposed
+        assert grant.exposure == other.exposure
+        assert grant.pinned == other.pinned
         assert grant.claude_tools == other.claude_tools
         assert grant.limits == other.limits
         assert grant.capabilities == other.capabilities

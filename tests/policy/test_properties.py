@@ -15,9 +15,9 @@ from tests.policy.catalogues import (
 
 from remit.policy.decide import decide
 from remit.policy.explain import explain
+from remit.policy.narrowing import confine
 from remit.policy.plan import plan
 from remit.policy.questions import who_can
-from remit.policy.resolve import confine
 
 EXAMPLES = settings(max_examples=300)
 A_PROFILE = st.sampled_from(range(len(PROFILES)))
@@ -37,7 +37,7 @@ def test_bits_and_names_are_the_same_set_and_what_is_shown_is_a_part_of_it(world
     for grant in catalogue.grants.values():
         assert frozenset(catalogue.universe.names_in(grant.bits)) == grant.events
         assert catalogue.universe.bits_of(grant.events) == grant.bits
-        assert grant.exposed <= grant.events
+        assert grant.pinned <= grant.exposed <= grant.events
 
 
 @EXAMPLES
@@ -124,13 +124,21 @@ def test_a_plan_applied_to_the_old_grants_gives_the_new_ones(one: World, other: 
     assert changes.unchanged + len(changes.changes) == len(before)
     for name, grant in before.items():
         events, tools = set(grant.events), set(grant.claude_tools)
+        shown, pinned, mode = set(grant.exposed), set(grant.pinned), grant.exposure
         change = changes.changes.get(name)
         if change is not None:
+            shown = (shown | set(change.tools_shown)) - set(change.tools_hidden)
+            pinned = (pinned | set(change.pinned_added)) - set(change.pinned_removed)
             events = (events | set(change.granted)) - set(change.revoked)
             tools = (tools | set(change.tools_granted)) - set(change.tools_revoked)
         expected = after.get(name)
         assert events == (expected.events if expected else set())
         assert tools == (expected.claude_tools if expected else set())
+        assert shown == (expected.exposed if expected else set())
+        assert pinned == (expected.pinned if expected else set())
+        if expected and mode != expected.exposure:
+            assert change is not None
+            assert change.exposure_changed == (mode, expected.exposure)
 
 
 @EXAMPLES
@@ -142,6 +150,8 @@ def test_a_confined_child_is_always_under_its_parent(world: World, one: int, two
     assert confined.events == child.events & parent.events
     assert confined.claude_tools == child.claude_tools & parent.claude_tools
     assert confined.exposed <= confined.events
+    assert confined.pinned == child.pinned & confined.exposed
+    assert confined.exposure == child.exposure
     assert confined.bits == child.bits & parent.bits
     for name, value in parent.limits.to_json().items():
         assert confined.limits.to_json()[name] <= value

@@ -32,7 +32,8 @@ EVENTS = [
     event("u:get", effect="read"),
 ]
 NAMES = {"s:get", "s:set", "s:seal", "t:wipe", "t:odd", "u:get"}
-CATALOGUE = compiled(TEXT, "{name: p, capabilities: [all, shy]}", events=EVENTS)
+PROFILE = "{name: p, capabilities: [all, shy], exposure: turn, pinned: ['s:*', t:odd]}"
+CATALOGUE = compiled(TEXT, PROFILE, events=EVENTS)
 ENTRIES = st.sampled_from(
     ["s:*", "s:s*", "s:get", "old:get", "old:*", "s:seal", "t:*", "t:odd", "u:get", "Bash", "Read"]
 )
@@ -121,8 +122,8 @@ def test_approval_is_still_asked_for_and_hidden_events_stay_hidden() -> None:
 
 def test_of_a_closed_session_nothing_is_left() -> None:
     found = narrow(CATALOGUE, grant(), session(closed_at=1.0))
-    assert (found.events, found.bits, found.exposed, found.claude_tools) == (
-        frozenset(), 0, frozenset(), frozenset(),
+    assert (found.events, found.bits, found.exposed, found.claude_tools, found.pinned) == (
+        frozenset(), 0, frozenset(), frozenset(), frozenset(),
     )  # fmt: skip
     assert (found.approval_required, decide(found, "no:such")) == (frozenset(), "explicit_deny")
 
@@ -134,6 +135,7 @@ def test_a_step_only_ever_takes_away(steps: list[Narrowing], step: Narrowing) ->
     assert after.events <= before.events <= grant().events
     assert after.claude_tools <= before.claude_tools <= grant().claude_tools
     assert after.exposed == before.exposed & after.events
+    assert (after.exposure, after.pinned) == ("turn", before.pinned & after.events)
     assert after.approval_required == before.approval_required & after.events
     assert after.limits == before.limits.smallest(after.limits)
     assert CATALOGUE.universe.names_in(after.bits) == sorted(after.events)

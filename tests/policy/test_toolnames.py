@@ -1,15 +1,19 @@
 """Tool names: readable, reversible, never one name for two events."""
 
 import re
+from random import Random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.policy.texts import event, universe_of
 
 from remit.model.event import EventSpec
+from remit.model.meta_tool import CALL_TOOL, META_TOOL
 from remit.policy.toolnames import conflicts, tool_names
 
 ACCEPTED = re.compile(r"[A-Za-z0-9_-]{1,64}")
+MARKED = re.compile(r"_([0-9a-f]{8}|[0-9a-f]{40})$")
 SEGMENTS = st.from_regex(r"[ab][ab_.-]{0,3}", fullmatch=True)
 FIRST = st.from_regex(r"[ab][ab_]{0,3}", fullmatch=True)
 NAMES = st.builds(
@@ -20,7 +24,7 @@ SPECS = st.lists(st.builds(lambda name, wish: event(name, tool=wish), NAMES, WIS
 
 
 def names_of(*events: str | EventSpec) -> dict[str, str]:
-    return tool_names(universe_of(events))
+    return dict(tool_names(universe_of(events)))
 
 
 def test_a_colon_is_shown_as_an_underscore() -> None:
@@ -82,6 +86,118 @@ def test_nobody_can_choose_a_name_that_equals_anothers_fingerprint() -> None:
 def test_conflicts_are_reported_with_all_events() -> None:
     universe = universe_of(["a_b:c", "a:b_c", event("z:z", tool="a_b_c"), "q:q"])
     assert conflicts(universe) == [("a_b_c", ["a:b_c", "a_b:c", "z:z"])]
+
+
+def test_tools_of_two_servers_with_one_name_carry_the_names_of_their_servers() -> None:
+    assert names_of(event("mcp:a:search", tool="search"), event("mcp:b:search", tool="search")) == {
+        "mcp:a:search": "mcp__a__search",
+        "mcp:b:search": "mcp__b__search",
+    }
+
+
+def test_an_outside_tool_is_shown_by_its_bare_name() -> None:
+    assert names_of(
+        event("mcp:git:log_all", tool="log_all"), event("mcp:t:gettime", tool="getTime")
+    ) == {
+        "mcp:git:log_all": "log_all",
+        "mcp:t:gettime": "getTime",
+    }
+
+
+@pytest.mark.parametrize(
+    ("ours", "wish"),
+    [
+        pytest.param(event("math:add", tool="add"), "add", id="a-name-asked-for"),
+        pytest.param(event("state:get"), "state_get", id="a-name-made-from-the-event"),
+        pytest.param(event("state:get"), "state__get", id="a-name-it-could-have"),
+    ],
+)
+def test_an_outside_tool_never_takes_a_name_of_ours(ours: EventSpec, wish: str) -> None:
+    names = names_of(ours, event("mcp:evil:x", tool=wish))
+    assert names[ours.name] == names_of(ours)[ours.name]
+    assert names["mcp:evil:x"] == "mcp__evil__x"
+
+
+def test_no_event_is_shown_as_a_tool_of_the_door() -> None:
+    names = names_of(event("mcp:a:b", tool="discover_capabilities"), event("call:capability"))
+    assert names == {"mcp:a:b": "mcp__a__b", "call:capability": "call__capability"}
+    universe = universe_of([event("mcp:a:b", tool="discover_capabilities")])
+    assert conflicts(universe) == [("discover_capabilities", ["mcp:a:b"])]
+
+
+def test_a_wish_that_another_event_could_have_is_a_conflict() -> None:
+    universe = universe_of(["a:b", event("x:q", tool="a__b")])
+    assert conflicts(universe) == [("a__b", ["a:b", "x:q"])]
+
+
+def test_names_are_worked_out_once_for_a_universe() -> None:
+    universe = universe_of(["a:b"])
+    assert tool_names(universe) is tool_names(universe)
+
+
+OUTSIDE = st.lists(
+    st.builds(
+        lambda server, segment, wish: event(f"mcp:{server}:{segment}", tool=wish),
+        st.sampled_from(["a", "b"]),
+        st.sampled_from(["a", "b", "a_b", "b" * 70]),
+        st.one_of(
+            st.sampled_from(["a", "a_b", "a__b", "ab", "A b", "mcp__a__a", "mcp__b__a", "c" * 70]),
+            st.from_regex(r"[ab_:.]{1,6}", fullmatch=True),
+        ),
+    ),
+    max_size=8,
+)
+MIXED = st.tuples(SPECS, OUTSIDE).map(
+    lambda both: list({spec.name: spec for spec in (*both[0], *both[1])}.values())
+)
+
+
+@given(MIXED, st.randoms(use_true_random=False))
+def test_names_can_be_turned_back_and_do_not_depend_on_order(
+    specs: list[EventSpec], random: Random
+) -> None:
+    names = names_of(*specs)
+    shuffled = random.sample(specs, len(specs))
+    assert names_of(*shuffled) == names
+    assert set(names) == {spec.name for spec in specs}
+    assert len(set(names.values())) == len(names)
+    assert all(ACCEPTED.fullmatch(name) for name in names.values())
+    assert not {META_TOOL, CALL_TOOL} & set(names.values())
+
+
+@given(SPECS, OUTSIDE)
+def test_whatever_servers_bring_our_own_tools_keep_their_names(
+    specs: list[EventSpec], outside: list[EventSpec]
+) -> None:
+    alone = names_of(*specs)
+    together = names_of(*specs, *outside)
+    assert {name: together[name] for name in alone} == alone
+
+
+@given(MIXED, MIXED)
+def test_a_name_changes_hands_only_from_an_outside_tool_to_one_of_ours(
+    specs: list[EventSpec], more: list[EventSpec]
+) -> None:
+    known = {spec.name for spec in specs}
+    before = names_of(*specs)
+    after = names_of(*specs, *(one for one in more if one.name not in known))
+    holders = {name: holder for holder, name in before.items()}
+    for holder, name in after.items():
+        former = holders.get(name, holder)
+        if former != holder:
+            assert former.startswith("mcp:")
+            assert not holder.startswith("mcp:")
+
+
+@given(MIXED)
+def test_who_did_not_get_the_name_it_wished_for_is_reported(specs: list[EventSpec]) -> None:
+    universe = universe_of(specs)
+    names = tool_names(universe)
+    reported = {event for _, events in conflicts(universe) for event in events}
+    for spec in specs:
+        wish = spec.tool or spec.name.replace(":", "_")
+        fits = ACCEPTED.fullmatch(wish) and not MARKED.search(wish)
+        assert names[spec.name] == wish or not fits or spec.name in reported
 
 
 @given(SPECS)

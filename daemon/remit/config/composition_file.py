@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from remit.config.capability_file import CAPABILITY_REF, LIMITS
+from remit.config.exposure_key import EXPOSURE, PINNED
 from remit.config.json_places import places_of
 from remit.config.kinds import (
     BAD,
@@ -157,6 +158,8 @@ COMPONENTS: dict[str, tuple[Kind, Callable[[Any], Part]]] = {
     "prompt": (_PROMPT, lambda prompt: Part(prompt=prompt)),
     "limits": (LIMITS, lambda limits: Part(limits=limits)),
     "launcher": (LAUNCHER, lambda launcher: Part(launcher=launcher)),
+    "exposure": (EXPOSURE, lambda exposure: Part(exposure=exposure)),
+    "pinned": (PINNED, lambda pinned: Part(pinned=pinned)),
 }
 """What each component holds, and how its content becomes a part."""
 
@@ -296,6 +299,8 @@ def composition_kind(open_source: OpenSource) -> RecordKind:
         "limits": Field(LIMITS, "Limits of this profile"),
         "prompt": Field(_PROMPT, "The agent's own system prompt"),
         "launcher": Field(LAUNCHER, "The process to start for an agent that is spawned"),
+        "exposure": Field(EXPOSURE, "Which tools its host is shown at once; all when absent"),
+        "pinned": Field(PINNED, "Events that its host is shown whatever the exposure"),
     }
     return RecordKind(fields, _composition, "a composition")
 
@@ -309,6 +314,8 @@ def _composition(values: dict[str, Any], node: Node) -> Composition:
         limits=values.get("limits", NO_LIMITS),
         prompt=values.get("prompt"),
         launcher=values.get("launcher"),
+        exposure=values.get("exposure"),
+        pinned=values.get("pinned", ()),
     )
     return Composition(
         name=ref.name,

@@ -6,6 +6,7 @@ from typing import Any, Literal
 import msgspec
 
 from remit.model.capability import Ref
+from remit.model.exposure import PlacedExposure
 from remit.model.json_schema import Path
 from remit.model.launch import MAX_RESTARTS, Ready, Restart
 from remit.model.limits import NO_LIMITS, Limits
@@ -79,6 +80,8 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     limits: Limits = NO_LIMITS
     prompt: Text | None = None
     launcher: LauncherText | None = None
+    exposure: PlacedExposure | None = None
+    pinned: tuple[Text, ...] = ()
 
 
 class Mixin(msgspec.Struct, frozen=True):

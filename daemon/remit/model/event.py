@@ -19,6 +19,8 @@ class EventSpec(msgspec.Struct, frozen=True, kw_only=True):
     summary: str = ""
     tool: str = ""
     """The tool name that the handler asks for; empty: made from the event name."""
+    title: str = ""
+    """Its name for people, where hosts show one; empty: none."""
     effect: Effect | None = None
     requires_auth: bool = True
     resource_intensive: bool = False
@@ -33,6 +35,8 @@ class EventSpec(msgspec.Struct, frozen=True, kw_only=True):
     """True: it only ever takes rights away, and does so even when that cannot be written down."""
     fleeting: bool = False
     """True: a call leaves nothing behind, so allowed ones are audited no more than reads."""
+    content: bool = False
+    """True: answers are MCP content, `{content: [blocks], structured_content?}`, and shown so."""
     timeout: float | None = None
     since: str = ""
     aliases: tuple[EventName, ...] = ()

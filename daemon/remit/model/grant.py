@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from remit.model.exposure import Exposure
 from remit.model.launch import PlacedLaunch
 from remit.model.limits import NO_LIMITS, Limits
 from remit.model.patterns import EventPattern
@@ -22,6 +23,8 @@ class Share(msgspec.Struct, frozen=True):
     waiting: int
     """Those whose every call waits for an operator's yes."""
     claude_tools: frozenset[str]
+    pinned: int = 0
+    """Those of the exposed ones that the profile pins."""
 
 
 class Grant(msgspec.Struct, frozen=True, kw_only=True, eq=False):
@@ -44,6 +47,10 @@ class Grant(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """Events whose every call waits for an operator's yes; always a part of `events`."""
     exposed: frozenset[str] = frozenset()
     """Events that a tool list shows; always a part of `events`."""
+    exposure: Exposure = "all"
+    """How many of the exposed tools are listed before anybody looked for one."""
+    pinned: frozenset[str] = frozenset()
+    """Events that are listed whatever the exposure; always a part of `exposed`."""
     claude_tools: frozenset[str] = frozenset()
     denied_tools: frozenset[str] = frozenset()
     limits: Limits = NO_LIMITS

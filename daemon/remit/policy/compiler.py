@@ -22,7 +22,8 @@ from remit.policy.catalogue import (
 from remit.policy.flatten import Layer, flatten
 from remit.policy.lineage import bind, by_name, check_variables, declared_variables, lineages
 from remit.policy.made import add_made
-from remit.policy.resolve import make_grant, narrow_effect
+from remit.policy.narrowing import narrow_effect
+from remit.policy.resolve import make_grant
 from remit.policy.universe import Universe
 from remit.policy.warnings import check_entries, grant_warnings
 

@@ -15,7 +15,8 @@ from remit.model.tool import ToolEntry
 from remit.policy.catalogue import Catalogue
 from remit.policy.flatten import Layer, flatten
 from remit.policy.lineage import bind
-from remit.policy.resolve import confine, make_grant
+from remit.policy.narrowing import confine
+from remit.policy.resolve import make_grant
 from remit.policy.warnings import check_entries
 
 _REQUEST = Place("request")

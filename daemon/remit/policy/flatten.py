@@ -2,17 +2,14 @@
 
 Among equals (several parents, several mixins, several components) order never matters: a capability
 switched off by one of them is off, lists are joined, and the smallest limit wins. Between ranks the
-later one decides about its flags and its launcher: parents, then mixins, then the profile's own
-keys. Neither a denial nor a demand for approval is ever undone.
+later one decides about its flags, its launcher and its exposure: parents, then mixins, then the
+profile's own keys. Neither a denial nor a demand for approval is ever undone.
 """
 
-import re
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 import msgspec
 
-from remit.errors import InvalidPatternError
 from remit.model.composition import (
     Composition,
     Condition,
@@ -20,18 +17,13 @@ from remit.model.composition import (
     LauncherText,
     Part,
     Scalar,
-    Text,
 )
+from remit.model.exposure import EXPOSURES, PlacedExposure
 from remit.model.launch import Launch, PlacedLaunch
 from remit.model.limits import NO_LIMITS, Limits
 from remit.model.place import Place, Problem
-from remit.model.suggest import did_you_mean
 from remit.model.tool import ToolEntry
-
-_BLANK = re.compile(r"\{\{\s*([a-zA-Z0-9_]+)\s*\}\}")
-_SAFE_IN_TOOLS = re.compile(r"[a-z0-9][a-z0-9_.-]*")
-
-Environment = Mapping[str, Scalar]
+from remit.policy.blanks import Environment, entries, filled
 
 
 class Layer(msgspec.Struct, frozen=True):
@@ -45,6 +37,8 @@ class Layer(msgspec.Struct, frozen=True):
     limits: Limits = NO_LIMITS
     prompt: str = ""
     launcher: PlacedLaunch | None = None
+    exposure: PlacedExposure | None = None
+    pinned: tuple[ToolEntry, ...] = ()
 
 
 EMPTY = Layer()
@@ -101,6 +95,8 @@ def _flatten_one(
 
 def _beside(layers: list[Layer]) -> Layer:
     """Merge equals."""
+    if not layers:
+        return EMPTY
     if len(layers) == 1:
         return layers[0]
     flags: dict[str, Flag] = {}
@@ -108,7 +104,13 @@ def _beside(layers: list[Layer]) -> Layer:
         for name, flag in layer.flags.items():
             flags[name] = _cautious(flags[name], flag) if name in flags else flag
     launchers = [layer.launcher for layer in layers if layer.launcher]
-    return _joined(layers, flags, min(launchers, key=_by_caution, default=None))
+    exposures = [layer.exposure for layer in layers if layer.exposure]
+    return msgspec.structs.replace(
+        _joined(layers),
+        flags=flags,
+        launcher=min(launchers, key=_by_caution, default=None),
+        exposure=min(exposures, key=_by_reserve, default=None),
+    )
 
 
 def _cautious(one: Flag, other: Flag) -> Flag:
@@ -123,28 +125,35 @@ def _by_caution(launcher: PlacedLaunch) -> tuple[bool, Place]:
     return bool(launcher.launch.starts), launcher.place
 
 
+def _by_reserve(exposure: PlacedExposure) -> tuple[int, Place]:
+    """Who shows less comes first; else the place decides, and order never does."""
+    return EXPOSURES.index(exposure.mode), exposure.place
+
+
 def _over(lower: Layer, upper: Layer) -> Layer:
-    """Put one rank over another: its flags and its launcher win, everything else is joined."""
+    """Put one rank over another: what only one can decide it decides, all else is joined."""
     if upper is EMPTY or lower is EMPTY:
         return lower if upper is EMPTY else upper
-    launcher = upper.launcher or lower.launcher
-    return _joined([lower, upper], {**lower.flags, **upper.flags}, launcher)
+    return msgspec.structs.replace(
+        _joined([lower, upper]),
+        flags={**lower.flags, **upper.flags},
+        launcher=upper.launcher or lower.launcher,
+        exposure=upper.exposure or lower.exposure,
+    )
 
 
-def _joined(layers: list[Layer], flags: Mapping[str, Flag], launcher: PlacedLaunch | None) -> Layer:
-    if not layers:
-        return EMPTY
+def _joined(layers: list[Layer]) -> Layer:
+    """What several say together, without what only one can decide."""
     limits = NO_LIMITS
     for layer in layers:
         limits = limits.smallest(layer.limits)
     return Layer(
-        flags=flags,
         allowed=_union(layer.allowed for layer in layers),
         disallowed=_union(layer.disallowed for layer in layers),
         approval=_union(layer.approval for layer in layers),
         limits=limits,
         prompt="\n\n".join(layer.prompt for layer in layers if layer.prompt),
-        launcher=launcher,
+        pinned=_union(layer.pinned for layer in layers),
     )
 
 
@@ -174,12 +183,14 @@ def _layer_of(
         flags[name] = _cautious(flags[name], flag) if name in flags else flag
     return Layer(
         flags=flags,
-        allowed=_entries(part.allowed, environment, problems),
-        disallowed=_entries(part.disallowed, environment, problems),
-        approval=_entries(part.approval, environment, problems),
+        allowed=entries(part.allowed, environment, problems),
+        disallowed=entries(part.disallowed, environment, problems),
+        approval=entries(part.approval, environment, problems),
         limits=part.limits,
-        prompt=_filled(part.prompt, environment, problems) if part.prompt else "",
+        prompt=filled(part.prompt, environment, problems) if part.prompt else "",
         launcher=_launcher(part.launcher, environment, problems) if part.launcher else None,
+        exposure=part.exposure,
+        pinned=entries(part.pinned, environment, problems),
     )
 
 
@@ -189,56 +200,10 @@ def _launcher(
     launch = Launch(
         command=written.command,
         ready=written.ready,
-        args=tuple(_filled(text, environment, problems) for text in written.args),
-        env={name: _filled(text, environment, problems) for name, text in written.env},
-        cwd=_filled(written.cwd, environment, problems) if written.cwd else None,
+        args=tuple(filled(text, environment, problems) for text in written.args),
+        env={name: filled(text, environment, problems) for name, text in written.env},
+        cwd=filled(written.cwd, environment, problems) if written.cwd else None,
         restart=written.restart,
         max_restarts=written.max_restarts,
     )
     return PlacedLaunch(launch, written.place)
-
-
-def _entries(
-    texts: Iterable[Text], environment: Environment, problems: list[Problem]
-) -> tuple[ToolEntry, ...]:
-    entries = []
-    for text in texts:
-        filled = _filled(text, environment, problems, in_tools=True)
-        try:
-            entries.append(ToolEntry.parse(filled, text.place))
-        except InvalidPatternError as error:
-            problems.append(Problem(text.place, error.code, error.message, error.hint))
-    return tuple(entries)
-
-
-def _filled(
-    text: Text, environment: Environment, problems: list[Problem], *, in_tools: bool = False
-) -> str:
-    """Put the values of variables into a string.
-
-    INVARIANT: a value never brings a `*` or a colon into a tool list, so it cannot widen a grant
-    beyond the pattern that the operator wrote around it.
-    """
-    if "{{" not in text.text:
-        return text.text
-
-    def value_of(match: re.Match[str]) -> str:
-        name = match.group(1)
-        if name not in environment:
-            message = f"there is no variable {name!r}"
-            hint = did_you_mean(name, environment) or "declare it under 'variables:'"
-            problems.append(Problem(text.place, "unknown_variable", message, hint))
-            return "unknown"
-        value = _text_of(environment[name])
-        if in_tools and not _SAFE_IN_TOOLS.fullmatch(value):
-            message = f"the value {value!r} of {name!r} cannot stand in a tool list"
-            hint = "there, a variable holds lowercase letters, digits and _ . - only"
-            problems.append(Problem(text.place, "unsafe_value", message, hint))
-            return "unsafe"
-        return value
-
-    return _BLANK.sub(value_of, text.text)
-
-
-def _text_of(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -5,10 +5,13 @@ from collections.abc import Mapping
 import msgspec
 
 from remit.model.grant import Grant
+from remit.model.meta_tool import CALL_TOOL, META_TOOL
 from remit.policy.toolnames import tool_names
 from remit.policy.universe import Universe
 
 SERVER_NAME = "remit"
+_SEARCH = "discovery:discover"
+"""Whoever holds it is given the tool to search with."""
 
 
 class Server(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -22,11 +25,17 @@ class Server(msgspec.Struct, frozen=True, omit_defaults=True):
 def claude_arguments(universe: Universe, grant: Grant, server: Server) -> list[str]:
     """Arguments for the Claude command line: its tools, our tools, and where ours come from."""
     names = tool_names(universe)
-    served = [
-        f"mcp__{SERVER_NAME}__{names[event]}" for event in sorted(grant.exposed & names.keys())
-    ]
+    tools = [names[event] for event in sorted(grant.exposed & names.keys())]
+    served = [f"mcp__{SERVER_NAME}__{name}" for name in (*tools, *_meta_tools(grant))]
     config = msgspec.json.encode({"mcpServers": {SERVER_NAME: server}}).decode()
     arguments = ["--allowedTools", ",".join([*sorted(grant.claude_tools), *served])]
     if grant.denied_tools:
         arguments += ["--disallowedTools", ",".join(sorted(grant.denied_tools))]
     return [*arguments, "--mcp-config", config]
+
+
+def _meta_tools(grant: Grant) -> list[str]:
+    """The tools that are no events; each call through them is decided like any other."""
+    if _SEARCH not in grant.events:
+        return []
+    return [META_TOOL] if grant.exposure == "all" else [META_TOOL, CALL_TOOL]

@@ -5,7 +5,8 @@ from typing import Any
 
 from remit.model.place import Place, Problem
 from remit.policy.catalogue import Catalogue
-from remit.policy.toolnames import conflicts
+from remit.policy.toolnames import conflicts, tool_names
+from remit.policy.universe import Universe
 
 Finding = dict[str, Any]
 
@@ -19,9 +20,8 @@ def lint(catalogue: Catalogue, launchers: Iterable[Problem] = ()) -> dict[str, l
         "undefined_capabilities": _undefined(catalogue),
         "deprecated_in_use": _of_code(catalogue, "deprecated", "old_name", "retired"),
         "broken_requirements": _of_code(catalogue, "broken_requirement"),
-        "tool_name_conflicts": [
-            {"name": name, "events": events} for name, events in conflicts(catalogue.universe)
-        ],
+        "tool_name_conflicts": _shared_names(catalogue.universe),
+        "exposure_mistakes": _of_code(catalogue, "dead_pin", "nothing_to_find"),
         "commands_not_allowed": _told(launchers),
     }
 
@@ -44,6 +44,15 @@ def _quoted(problem: Problem) -> str:
     parts = problem.message.split("'")
     quoted = 2
     return parts[1] if len(parts) > quoted else problem.message.split()[0]
+
+
+def _shared_names(universe: Universe) -> list[Finding]:
+    """Tool names that several events could have, with the one that each of them got."""
+    names = tool_names(universe)
+    return [
+        {"name": name, "events": events, "names": {event: names[event] for event in events}}
+        for name, events in conflicts(universe)
+    ]
 
 
 def _unmapped(catalogue: Catalogue) -> list[Finding]:

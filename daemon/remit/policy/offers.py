@@ -79,9 +79,9 @@ def make_offer(
     entries = tuple(entries)
     bits = Bits(catalogue, _tools(catalogue, entries))
     gated = _gated(bits, kin) & ~bits.of(rest.bits, rest.claude_tools)
-    shown = catalogue.universe.bits_of(rest.exposed)
+    shown = _shown(catalogue, rest)
     wanted = bits.of(
-        catalogue.universe.bits_of(target.exposed) & ~shown,
+        _shown(catalogue, target) & ~shown,
         target.claude_tools - rest.claude_tools,
     )
     stars = sorted(
@@ -94,6 +94,12 @@ def make_offer(
     )
     kept = {entry.text for entry in entries if bits.of_entry(entry) & gated}
     return Offer(bits, need, tuple(text for text, _ in stars), tuple(sorted(kept)))
+
+
+def _shown(catalogue: Catalogue, grant: Grant) -> int:
+    """What is not hidden from tool lists; events that are pushed never stand there anyway."""
+    universe = catalogue.universe
+    return universe.bits_of(grant.exposed) | (grant.bits & universe.pushed)
 
 
 def _tools(catalogue: Catalogue, entries: tuple[ToolEntry, ...]) -> tuple[str, ...]:
@@ -131,7 +137,7 @@ def _waits(catalogue: Catalogue, kin: Kin, name: str) -> bool:
 def _pieces(bits: Bits, kin: Kin, target: Grant, wanted: int, gated: int) -> dict[str, Piece]:
     catalogue = bits.catalogue
     granted = bits.of(target.bits, target.claude_tools)
-    hidden = target.bits & ~catalogue.universe.bits_of(target.exposed)
+    hidden = target.bits & ~_shown(catalogue, target)
     denied = _denied(bits, target)
     untouchable = gated | _may_be_granted(bits, kin) | _futures(bits)
     pieces = {}

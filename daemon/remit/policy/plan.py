@@ -25,6 +25,17 @@ class Change(msgspec.Struct, frozen=True):
     """Events whose every call now waits for an operator's yes."""
     approval_removed: tuple[str, ...] = ()
     """Events that are still held, and from now on without asking anybody."""
+    tools_shown: tuple[str, ...] = ()
+    """Events that are tools from now on, held before or not."""
+    tools_hidden: tuple[str, ...] = ()
+    """Events that are no tools any more, still held or not."""
+    tools_changed: tuple[str, ...] = ()
+    """Events that are tools before and after, with another name or description."""
+    exposure_changed: tuple[str, ...] = ()
+    """Which of the tools are listed at once, before and after, when that differs."""
+    pinned_added: tuple[str, ...] = ()
+    """Events that are listed whatever the exposure."""
+    pinned_removed: tuple[str, ...] = ()
     review_added: tuple[str, ...] = ()
     """Capabilities that now wait for a security review."""
     review_removed: tuple[str, ...] = ()
@@ -77,10 +88,19 @@ class Plan(msgspec.Struct, frozen=True):
         }
 
 
-def plan(before: Mapping[str, Grant], after: Mapping[str, Grant], *, agents: int = 0) -> Plan:
-    """Compare the grants of two revisions; a missing profile grants nothing."""
+def plan(
+    before: Mapping[str, Grant],
+    after: Mapping[str, Grant],
+    *,
+    agents: int = 0,
+    altered: frozenset[str] = frozenset(),
+) -> Plan:
+    """Compare the grants of two revisions; a missing profile grants nothing.
+
+    `altered` are the events whose tools are described otherwise.
+    """
     changes = {
-        name: _compare_profiles(before.get(name, _NOBODY), after.get(name, _NOBODY))
+        name: _compare_profiles(before.get(name, _NOBODY), after.get(name, _NOBODY), altered)
         for name in {*before, *after}
     }
     changed = {name: change for name, change in changes.items() if not change.is_empty}
@@ -88,14 +108,16 @@ def plan(before: Mapping[str, Grant], after: Mapping[str, Grant], *, agents: int
     return Plan({name: changed[name] for name in order}, len(changes) - len(changed), agents)
 
 
-def compare(before: Grant, after: Grant) -> Change:
+def compare(before: Grant, after: Grant, altered: frozenset[str] = frozenset()) -> Change:
     """What changes for somebody who holds one grant and then the other.
 
-    Only what the holder may know: each name is one that it may use before or after.
+    Only what the holder may know: each name is one that it may use before or after. `altered` are
+    the events whose tools are described otherwise.
     """
     old, new = before.limits, after.limits
     names = [n for n in old.__struct_fields__ if getattr(old, n) != getattr(new, n)]
     exist = before.revision and after.revision  # nobody's grant belongs to no revision
+    modes = (before.exposure, after.exposure)
     return Change(
         granted=tuple(sorted(after.events - before.events)),
         revoked=tuple(sorted(before.events - after.events)),
@@ -106,12 +128,24 @@ def compare(before: Grant, after: Grant) -> Change:
         approval_removed=tuple(
             sorted((before.approval_required - after.approval_required) & after.events)
         ),
+        tools_shown=tuple(sorted(after.exposed - before.exposed)),
+        tools_hidden=tuple(sorted(before.exposed - after.exposed)),
+        tools_changed=tuple(sorted(altered & before.exposed & after.exposed)),
+        exposure_changed=modes if exist and before.exposure != after.exposure else (),
+        # Where everything is listed anyway, a pin changes no list.
+        pinned_added=_beyond(after, before) if modes != ("all", "all") else (),
+        pinned_removed=_beyond(before, after) if modes != ("all", "all") else (),
     )
 
 
-def _compare_profiles(before: Grant, after: Grant) -> Change:
+def _beyond(one: Grant, other: Grant) -> tuple[str, ...]:
+    """What one pins and the other does not, sorted."""
+    return tuple(sorted(one.pinned - other.pinned))
+
+
+def _compare_profiles(before: Grant, after: Grant, altered: frozenset[str]) -> Change:
     """What changes for a profile, with what holds back or could be given to its agents."""
-    change = compare(before, after)
+    change = compare(before, after, altered)
     waited, waits = set(before.pending_review), set(after.pending_review)
     old = {*before.denied_events, *before.denied_tools}
     new = {*after.denied_events, *after.denied_tools}
@@ -128,6 +162,8 @@ def _compare_profiles(before: Grant, after: Grant) -> Change:
         if exist
         else (),
         launcher_changed=_launchers(before, after),
+        pinned_added=_beyond(after, before),
+        pinned_removed=_beyond(before, after),
     )
 
 

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from remit.model.composition import Composition, Scalar
-from remit.model.event import Effect, effect_at_most
 from remit.model.grant import Grant, Share
 from remit.model.limits import NO_LIMITS
 from remit.model.patterns import EventPattern
@@ -89,11 +88,11 @@ def make_grant(
     gated = gated_capabilities(catalogue, composition.name)
     for name in gated:
         bits &= ~(catalogue.own_events[name] & ~held_bits)
-        definition = catalogue.capabilities[name]
-        tools -= {ref.name for ref in definition.claude_tools} - held_tools
-    denied = denied_bits(catalogue, layer.disallowed)
+        tools -= {ref.name for ref in catalogue.capabilities[name].claude_tools} - held_tools
+    denied = covered_bits(catalogue, layer.disallowed)
     tools -= _denied_tools(layer.disallowed, tools)
     bits &= ~denied
+    exposed &= bits & ~universe.pushed
     events = frozenset(universe.names_in(bits))
     stopped = _stopped_by_review(catalogue, gated, layer.allowed, held_bits, held_tools)
     return Grant(
@@ -104,7 +103,9 @@ def make_grant(
         denied=_denials(universe, layer.disallowed),
         denied_events=tuple(universe.names_in(denied)),
         approval_required=_waiting_events(catalogue, layer, bits),
-        exposed=events if not bits & ~exposed else frozenset(universe.names_in(bits & exposed)),
+        exposed=events if exposed == bits else frozenset(universe.names_in(exposed)),
+        exposure=layer.exposure.mode if layer.exposure else "all",
+        pinned=_covered(catalogue, layer.pinned, exposed),
         claude_tools=frozenset(tools),
         denied_tools=frozenset(e.model_tool for e in layer.disallowed if e.model_tool),
         limits=made_limits(catalogue, holding.active, limits),
@@ -131,20 +132,26 @@ def _shares(
     made = [name for name in holding.active if name in catalogue.made]
     if not made:
         return ()
-    shut = denied_bits(catalogue, layer.disallowed)
+    shut = covered_bits(catalogue, layer.disallowed)
     tools: set[str] = set()
     for name in gated:
         shut |= catalogue.own_events[name] & ~held_bits
         tools |= {ref.name for ref in catalogue.capabilities[name].claude_tools} - held_tools
     offered = {tool for name in made for tool in catalogue.made[name].claude_tools}
     tools |= _denied_tools(layer.disallowed, offered)
-    waiting = catalogue.universe.approved_only | denied_bits(catalogue, layer.approval)
-    return shares_of(catalogue, made, shut=shut, waiting=waiting, shut_tools=frozenset(tools))
+    waiting = catalogue.universe.approved_only | covered_bits(catalogue, layer.approval)
+    shares = shares_of(catalogue, made, shut=shut, waiting=waiting, shut_tools=frozenset(tools))
+    pinned = covered_bits(catalogue, layer.pinned)
+    return tuple(msgspec.structs.replace(one, pinned=one.exposed & pinned) for one in shares)
+
+
+def _covered(catalogue: Catalogue, entries: Iterable[ToolEntry], bits: int) -> frozenset[str]:
+    return frozenset(catalogue.universe.names_in(bits & covered_bits(catalogue, entries)))
 
 
 def _waiting_events(catalogue: Catalogue, layer: Layer, bits: int) -> frozenset[str]:
     """Which of some events need an approval at each call; patterns reach as far as a denial's."""
-    waiting = catalogue.universe.approved_only | denied_bits(catalogue, layer.approval)
+    waiting = catalogue.universe.approved_only | covered_bits(catalogue, layer.approval)
     return frozenset(catalogue.universe.names_in(bits & waiting))
 
 
@@ -153,8 +160,8 @@ def _denials(universe: Universe, entries: Iterable[ToolEntry]) -> tuple[EventPat
     return tuple(denial for pattern in patterns for denial in universe.denials(pattern))
 
 
-def denied_bits(catalogue: Catalogue, entries: Iterable[ToolEntry]) -> int:
-    """Every event that the entries of a deny list cover."""
+def covered_bits(catalogue: Catalogue, entries: Iterable[ToolEntry]) -> int:
+    """Every event that the entries of a list cover, by whatever name."""
     bits = 0
     for entry in entries:
         if entry.pattern:
@@ -219,47 +226,14 @@ def _patterns_of(catalogue: Catalogue, names: Iterable[str]) -> tuple[EventPatte
     return tuple(patterns)
 
 
-def narrow_effect(catalogue: Catalogue, grant: Grant, ceiling: Effect) -> Grant:
-    """Keep only the events that do no more than `ceiling`.
-
-    Nobody states the effect of a model tool, and what is not stated never qualifies: none is kept.
-    """
-    specs = catalogue.universe.specs
-    kept = frozenset(name for name in grant.events if effect_at_most(specs[name], ceiling))
-    narrowed = _with_events(catalogue, grant, kept)
-    return msgspec.structs.replace(narrowed, claude_tools=frozenset())
-
-
-def confine(catalogue: Catalogue, grant: Grant, ceiling: Grant) -> Grant:
-    """Keep a grant under another one: the parent ceiling of a child."""
-    confined = _with_events(catalogue, grant, grant.events & ceiling.events)
-    return msgspec.structs.replace(
-        confined,
-        claude_tools=grant.claude_tools & ceiling.claude_tools,
-        limits=grant.limits.smallest(ceiling.limits),
-        # What the parent may do only with an approval, nobody it spawns does without one.
-        approval_required=confined.approval_required
-        | (ceiling.approval_required & confined.events),
-    )
-
-
-def _with_events(catalogue: Catalogue, grant: Grant, events: frozenset[str]) -> Grant:
-    return msgspec.structs.replace(
-        grant,
-        events=events,
-        bits=catalogue.universe.bits_of(events),
-        exposed=grant.exposed & events,
-        approval_required=grant.approval_required & events,
-    )
-
-
 def grant_everything(catalogue: Catalogue) -> Grant:
     """The operator's grant: every event of the revision, without limits or gates."""
+    universe = catalogue.universe
     return Grant(
         profile="",
         revision=catalogue.revision,
-        bits=catalogue.universe.everything,
-        events=frozenset(catalogue.universe.names),
-        exposed=frozenset(catalogue.universe.names),
+        bits=universe.everything,
+        events=frozenset(universe.names),
+        exposed=frozenset(universe.names_in(universe.everything & ~universe.pushed)),
         capabilities=tuple(sorted(catalogue.capabilities)),
     )

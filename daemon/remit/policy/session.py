@@ -12,7 +12,7 @@ from remit.model.session import Narrowing, Session
 from remit.model.suggest import did_you_mean
 from remit.model.tool import ToolEntry
 from remit.policy.catalogue import Catalogue
-from remit.policy.resolve import narrow_effect
+from remit.policy.narrowing import narrow_effect
 
 _REQUEST = Place("request")
 _ALL = EventPattern("", exact=False)
@@ -38,6 +38,7 @@ def shut(grant: Grant) -> Grant:
         bits=0,
         events=frozenset(),
         exposed=frozenset(),
+        pinned=frozenset(),
         approval_required=frozenset(),
         claude_tools=frozenset(),
         denied=(_ALL,),
@@ -65,6 +66,7 @@ def _narrow(catalogue: Catalogue, grant: Grant, step: Narrowing) -> Grant:
         bits=bits,
         events=events,
         exposed=grant.exposed & events,
+        pinned=grant.pinned & events,
         approval_required=grant.approval_required & events,
         claude_tools=tools,
         denied=(*grant.denied, *(one for p in patterns for one in universe.denials(p))),

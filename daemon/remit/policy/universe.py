@@ -19,7 +19,7 @@ _FEW = 12
 _TO_SELECTORS = bytes.maketrans(b"01", b"\0\1")
 
 
-class Universe(msgspec.Struct, frozen=True, eq=False):
+class Universe(msgspec.Struct, frozen=True, eq=False, weakref=True):
     """The events of one revision."""
 
     specs: Mapping[str, EventSpec]
@@ -30,6 +30,8 @@ class Universe(msgspec.Struct, frozen=True, eq=False):
     """Bits of the events that no wildcard grants."""
     approved_only: int = 0
     """Bits of the events whose every call needs an operator's yes."""
+    pushed: int = 0
+    """Bits of the events that nobody calls: they are no tools."""
 
     @property
     def everything(self) -> int:
@@ -111,7 +113,8 @@ def make_universe(specs: Iterable[EventSpec]) -> Universe:
     }
     named_only = sum(1 << index[name] for name in names if not by_name[name].wildcard)
     approved_only = sum(1 << index[name] for name in names if by_name[name].approval)
-    return Universe(by_name, names, index, aliases, named_only, approved_only)
+    pushed = sum(1 << index[name] for name in names if by_name[name].pushed)
+    return Universe(by_name, names, index, aliases, named_only, approved_only, pushed)
 
 
 def universe_of_names(names: Iterable[str]) -> Universe:

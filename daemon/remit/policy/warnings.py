@@ -5,8 +5,10 @@ from remit.model.grant import Grant
 from remit.model.place import Place, Problem
 from remit.model.suggest import did_you_mean
 from remit.model.tool import KNOWN_MODEL_TOOLS, ToolEntry
+from remit.model.upstream import NAMESPACE
 from remit.policy.catalogue import Catalogue, dead_pattern
 from remit.policy.flatten import Layer
+from remit.policy.pins import exposure_warnings
 
 
 def check_entries(catalogue: Catalogue, composition: Composition, layer: Layer) -> list[Problem]:
@@ -18,7 +20,7 @@ def check_entries(catalogue: Catalogue, composition: Composition, layer: Layer) 
             hint = "name what it needs, or mark it 'operator: true'"
             problems.append(Problem(entry.place, "bare_wildcard", message, hint))
     for entry in layer.disallowed:
-        if entry.pattern and not _denies_something(catalogue, entry):
+        if entry.pattern and not _is_matched(catalogue, entry):
             message = f"no event matches {entry.text!r}, so this denies nothing"
             hint = did_you_mean(entry.text, _known_events(catalogue))
             problems.append(Problem(entry.place, "dead_denial", message, hint))
@@ -33,11 +35,33 @@ def _approval_problems(catalogue: Catalogue, layer: Layer) -> list[Problem]:
             message = f"{entry.text!r} is no event, and only calls of events wait for approval"
             hint = "write an event or a pattern, as in 'state:delete'"
             problems.append(Problem(entry.place, "dead_approval", message, hint))
-        elif not _denies_something(catalogue, entry):
+        elif not _is_matched(catalogue, entry):
             message = f"no event matches {entry.text!r}, so nothing waits for approval"
             hint = did_you_mean(entry.text, _known_events(catalogue))
             problems.append(Problem(entry.place, "dead_approval", message, hint))
     return problems
+
+
+def _outside_rules(catalogue: Catalogue, layer: Layer) -> list[Problem]:
+    """Rules about outside tools that are not here now.
+
+    INVARIANT: none of them stops definitions from coming in force: outside tools come and go, and a
+    rule about one must not keep it alive.
+    """
+    return [
+        _warning(entry.place, code, f"no outside tool matches {entry.text!r} now")
+        for code, entries in (("dead_denial", layer.disallowed), ("dead_approval", layer.approval))
+        for entry in entries
+        if _is_outside(entry) and not _denies_something(catalogue, entry)
+    ]
+
+
+def _is_matched(catalogue: Catalogue, entry: ToolEntry) -> bool:
+    return _is_outside(entry) or _denies_something(catalogue, entry)
+
+
+def _is_outside(entry: ToolEntry) -> bool:
+    return entry.text.startswith(f"{NAMESPACE}:")
 
 
 def _denies_something(catalogue: Catalogue, entry: ToolEntry) -> bool:
@@ -67,9 +91,11 @@ def grant_warnings(
     """Everything in a profile that works differently from what its author may think."""
     return [
         *_entry_warnings(catalogue, layer),
+        *_outside_rules(catalogue, layer),
         *_flag_warnings(catalogue, layer, grant),
         *_review_warnings(composition, grant),
         *_broken_requirements(catalogue, composition, layer, grant),
+        *exposure_warnings(catalogue, layer, grant),
     ]
 
 

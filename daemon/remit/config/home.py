@@ -82,9 +82,19 @@ class Home(msgspec.Struct, frozen=True):
         return self.path / "agents"
 
     @property
+    def upstreams(self) -> Path:
+        """The directory of what is known and pinned about outside servers."""
+        return self.path / "upstreams"
+
+    @property
     def keys(self) -> Path:
         """The directory of key pairs made for clients on this machine."""
         return self.path / "keys"
+
+    @property
+    def upstreams_file(self) -> Path:
+        """The outside MCP servers, unless the setting `upstreams` names another file."""
+        return self.path / "upstreams.yaml"
 
     def __str__(self) -> str:
         return str(self.path)

@@ -36,6 +36,8 @@ class Scalar(msgspec.Struct, frozen=True):
     text: str
     value: JsonScalar
     place: Place
+    plain: bool = False
+    """Whether it stands without quotes, so that other readers may take it for more than text."""
 
 
 class Sequence(msgspec.Struct, frozen=True):
@@ -190,7 +192,8 @@ def _node_of(event: yaml.Event, file: str) -> Node:
     place = _place_of(event, file)
     if isinstance(event, yaml.ScalarEvent):
         plain = event.style in (None, "")
-        return Scalar(event.value, _meaning(event.value) if plain else event.value, place)
+        meaning = _meaning(event.value) if plain else event.value
+        return Scalar(event.value, meaning, place, plain)
     if isinstance(event, yaml.SequenceStartEvent):
         return Sequence([], place)
     return Mapping([], place)

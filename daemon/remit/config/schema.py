@@ -7,6 +7,7 @@ from remit.config.capability_file import CAPABILITY_FILE
 from remit.config.card_file import CARD
 from remit.config.composition_file import composition_kind
 from remit.config.manifest_file import MANIFEST
+from remit.config.upstream_file import UPSTREAM_FILE
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -32,9 +33,15 @@ def card_schema() -> dict[str, Any]:
     return {"$schema": _DIALECT, "title": "the frontmatter of a card"} | CARD.schema()
 
 
+def upstream_schema() -> dict[str, Any]:
+    """The schema of upstreams.yaml."""
+    return {"$schema": _DIALECT, "title": "upstreams.yaml"} | UPSTREAM_FILE.schema()
+
+
 SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {
     "capability": capability_schema,
     "composition": composition_schema,
     "manifest": manifest_schema,
     "card": card_schema,
+    "upstreams": upstream_schema,
 }

@@ -22,6 +22,7 @@ class Served(msgspec.Struct, frozen=True):
     handler_paths: tuple[str, ...]
     extensions: tuple[str, ...] = ()
     """The modules of extensions that are loaded now."""
+    upstreams: str | None = None
 
 
 def remember_served(
@@ -54,6 +55,7 @@ def _served(settings: Settings, extensions: Iterable[str]) -> Served:
         settings.handlers,
         tuple(str(path.absolute()) for path in settings.handler_paths),
         tuple(extensions),
+        _text(settings.upstreams),
     )
 
 
@@ -81,6 +83,7 @@ def as_served(settings: Settings) -> Settings:
         served = msgspec.json.decode(home.served.read_bytes(), type=Served)
     except (OSError, msgspec.MsgspecError):
         return settings
+    settings = _with_upstreams(settings, served)
     if any(settings.origins[name].kind != "default" for name in _SHARED):
         handlers = tuple(dict.fromkeys([*settings.handlers, *served.extensions]))
         return msgspec.structs.replace(settings, handlers=handlers)
@@ -93,3 +96,11 @@ def as_served(settings: Settings) -> Settings:
         handler_paths=tuple(map(Path, served.handler_paths)),
         origins={**settings.origins, **dict.fromkeys(_SHARED, origin)},
     )
+
+
+def _with_upstreams(settings: Settings, served: Served) -> Settings:
+    """Outside servers are written down apart from definitions: whoever names these means those."""
+    if settings.origins["upstreams"].kind != "default" or not served.upstreams:
+        return settings
+    origins = {**settings.origins, "upstreams": Origin("file", str(Home(settings.home).served))}
+    return msgspec.structs.replace(settings, upstreams=Path(served.upstreams), origins=origins)

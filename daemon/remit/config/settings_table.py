@@ -34,11 +34,18 @@ SETTINGS: tuple[Setting, ...] = (
         (),
         "Modules of extensions that agents may load while the daemon runs.",
     ),
+    Setting("upstreams", "path", None, "Outside MCP servers; empty: upstreams.yaml in the home."),
     Setting("endpoint", "endpoint", "", "Where to listen; empty: an ipc socket in the home."),
     Setting("http", "address", "", "Where to serve HTTP, as in 127.0.0.1:7421; empty: nowhere."),
     Setting("http_origins", "origins", (), "Web pages whose scripts may read HTTP answers."),
     Setting(
         "http_body_limit", "whole", 1_048_576, "Bytes of one HTTP body.", low=1024, high=67_108_864
+    ),
+    Setting(
+        "mcp_anonymous",
+        "text",
+        "",
+        "The agent that a caller of /mcp without a token is, on loopback only; empty: nobody.",
     ),
     Setting(
         "log_format",
@@ -213,10 +220,12 @@ class Settings(msgspec.Struct, frozen=True):
     handler_paths: tuple[Path, ...]
     capability_dirs: tuple[Path, ...]
     extension_modules: tuple[str, ...]
+    upstreams: Path | None
     endpoint: str
     http: str
     http_origins: tuple[str, ...]
     http_body_limit: int
+    mcp_anonymous: str
     log_format: Literal["auto", "json", "pretty"]
     log_level: Literal["debug", "info", "warning", "error"]
     watch: bool

@@ -5,6 +5,7 @@ are, and so do formulas, whose letters (alpha, mu, delta) are not in the table.
 """
 
 import re
+import unicodedata
 from collections.abc import Callable
 
 _CYRILLIC = dict(
@@ -24,6 +25,8 @@ TWINS: dict[str, str] = {**_CYRILLIC, **_GREEK, **_OTHER, **_SMALL}
 _STRICT = frozenset("аеорсухіѕјԁһӏАВЕЅІЈКМНОРСТХο").union(_SMALL)  # noqa: RUF001
 """Those that nobody can tell apart by eye: a word of nothing else passes for a Latin word."""
 
+_BETWEEN = re.compile(r"[\W_]+")
+_SIGNS = str.maketrans("01|5", "olls")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _LATIN = re.compile(r"[A-Za-z]")
 
@@ -60,6 +63,13 @@ def fold_disguised(text: str) -> str:
         return "".join(TWINS.get(letter, letter) for letter in word)
 
     return _WORD.sub(folded, text)
+
+
+def look_of(name: str) -> str:
+    """What a name is taken for at a glance: two of the same look can be mistaken for each other."""
+    plain = "".join(TWINS.get(char, char) for char in unicodedata.normalize("NFKC", name))
+    joined = _BETWEEN.sub("", plain.casefold().translate(_SIGNS))
+    return joined.replace("rn", "m").replace("vv", "w")
 
 
 def count_mixed(text: str) -> int:

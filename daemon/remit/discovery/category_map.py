@@ -9,8 +9,8 @@ from remit.discovery.cutting import shortened_to
 from remit.discovery.texts import name_of
 from remit.discovery.view import View
 from remit.model.descriptor import Descriptor
+from remit.model.meta_tool import META_TOOL
 
-META_TOOL = "discover_capabilities"
 _HEAD = "Capability categories:"
 _TAIL = f"Call {META_TOOL} to find what you need."
 _NAMES = 6

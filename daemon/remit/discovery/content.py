@@ -40,7 +40,7 @@ class ContentReader:
         file = str(Path(source.root, source.content_file))
         try:
             with open_inside(Path(source.root), source.content_file) as stream:
-                key = (file, *_version(os.fstat(stream.fileno())))
+                key = (file, *version_of(os.fstat(stream.fileno())))
                 known = self._known(key)
                 return self._remember(key, _body(stream, file)) if known is None else known
         except FileNotFoundError:
@@ -63,7 +63,7 @@ class ContentReader:
         return text
 
 
-def _version(status: os.stat_result) -> tuple[int, int, int, int, int]:
+def version_of(status: os.stat_result) -> tuple[int, int, int, int, int]:
     """What changes when a file does; the time of writing alone can be set to anything."""
     times = (status.st_mtime_ns, status.st_ctime_ns)
     return (status.st_dev, status.st_ino, status.st_size, *times)

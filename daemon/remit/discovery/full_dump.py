@@ -1,37 +1,19 @@
-"""The tool that is always offered, and what a list of all tools would have cost."""
+"""What a list of all tools would have cost."""
 
 from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
-from remit.discovery.category_map import META_TOOL
 from remit.discovery.counting import TokenCounter, text_hash
 from remit.discovery.index import MAX_DESCRIPTORS
 from remit.discovery.texts import has_content
-from remit.model.descriptor import DESCRIPTOR_KINDS, Descriptor
+from remit.model.descriptor import Descriptor
 from remit.model.place import DefinitionError
 
 _REMEMBERED = 2 * MAX_DESCRIPTORS
 """Costs that are kept: those of an index and of the one before it."""
 _COSTS: dict[tuple[str, bytes], int] = {}
-
-
-def meta_tool() -> dict[str, Any]:
-    """The definition of `discover_capabilities`: it is sent each turn, so every word costs."""
-    return {
-        "name": META_TOOL,
-        "description": "Find tools, skills and channels by what you want to do.",
-        "input_schema": {
-            "type": "object",
-            "properties": {
-                "query": {"type": "string"},
-                "kind": {"enum": list(DESCRIPTOR_KINDS)},
-                "category": {"type": "string"},
-            },
-            "required": ["query"],
-        },
-    }
 
 
 def full_dump_tokens(

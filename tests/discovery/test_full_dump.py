@@ -6,8 +6,9 @@ from tests.discovery.catalogues import skill, tool
 from tests.discovery.test_counting import COUNTERS, needs_search
 
 from remit.discovery.counting import CharsCounter, make_counter
-from remit.discovery.metatool import full_dump_tokens, meta_tool
+from remit.discovery.full_dump import full_dump_tokens
 from remit.model.descriptor import Descriptor, Parameter
+from remit.model.meta_tool import meta_tool
 
 CHARS = CharsCounter()
 

@@ -377,3 +377,29 @@ class Play(Sky):
         else:
             with pytest.raises(HandlerError):
                 await self.bring(source, events("state:get"))
+
+
+async def test_those_who_have_a_tool_hear_that_it_is_described_otherwise(sky: Sky) -> None:
+    await sky.bring("extension:sky", events("sky:look", "sky:listen"))
+    sky.post.notices.clear()
+    same = await sky.bring("extension:sky", events("sky:look", "sky:listen"))
+    assert (same.plan.agents, sky.post.of("permission:changed")) == (0, [])
+    other = events("sky:look", open_world=True) | events("sky:listen")
+    outcome = await sky.bring("extension:sky", other)
+    told = dict(sky.post.of("permission:changed"))
+    assert {name: data["tools_changed"] for name, data in told.items()} == {
+        "sailor": ("sky:look",),
+        "narrow": ("sky:look",),
+    }
+    assert outcome.plan.changes["sailor"].tools_changed == ("sky:look",)
+
+
+async def test_those_whose_tool_gets_another_name_hear_of_it(sky: Sky) -> None:
+    await sky.bring("extension:sky", events("sky:look"))
+    sky.post.notices.clear()
+    await sky.bring("extension:rival", events("rival:look", tool="sky_look"))
+    told = dict(sky.post.of("permission:changed"))
+    assert {name: data["tools_changed"] for name, data in told.items()} == {
+        "sailor": ("sky:look",),
+        "narrow": ("sky:look",),
+    }

@@ -10,9 +10,11 @@ from remit.model.grant import Grant
 from remit.model.principal import DAEMON_ID
 from remit.policy.catalogue import Catalogue
 from remit.policy.plan import Change, compare
+from remit.policy.toolnames import tool_names
 from remit.runtime.fleet import NOTHING, Fleet
 
 if TYPE_CHECKING:
+    from remit.runtime.authority import Revision
     from remit.runtime.courier import Courier
 
 CHANGED_EVENT = "permission:changed"
@@ -29,8 +31,27 @@ def holdings(
     return {name: fleet.grant(name, catalogue) for name in names}
 
 
-def changes_between(before: Holdings, after: Holdings) -> dict[str, Change]:
-    """What changed, for each agent of which something did; one that is missing held nothing."""
+def altered_tools(before: "Revision", after: "Revision") -> frozenset[str]:
+    """The events of both revisions that tool lists describe otherwise, by name or in words."""
+    if before.table is after.table:
+        return frozenset()
+    old, new = tool_names(before.catalogue.universe), tool_names(after.catalogue.universe)
+    was, now = before.table.by_event, after.table.by_event
+    return frozenset(
+        event
+        for event in old.keys() & new.keys()
+        if old[event] != new[event]
+        or (was[event] is not now[event] and was[event].tool_parts != now[event].tool_parts)
+    )
+
+
+def changes_between(
+    before: Holdings, after: Holdings, altered: frozenset[str] = frozenset()
+) -> dict[str, Change]:
+    """What changed, for each agent of which something did; one that is missing held nothing.
+
+    `altered` are the events whose tools are described otherwise.
+    """
     found: dict[str, Change] = {}
     # The holdings keep both grants alive while their ids are keys here.
     compared: dict[tuple[int, int], Change] = {}
@@ -39,7 +60,7 @@ def changes_between(before: Holdings, after: Holdings) -> dict[str, Change]:
         key = (id(old), id(new))
         change = compared.get(key)
         if change is None:
-            change = compared[key] = compare(old, new)
+            change = compared[key] = compare(old, new, altered)
         if not change.is_empty:
             found[name] = change
     return found
@@ -64,7 +85,14 @@ def tell(courier: "Courier", changes: Mapping[str, Change], *, revision: int) ->
             "limits_changed": change.limits_changed,
             "approval_added": change.approval_added,
             "approval_removed": change.approval_removed,
+            "tools_shown": change.tools_shown,
+            "tools_hidden": change.tools_hidden,
+            "tools_changed": change.tools_changed,
+            "exposure_changed": change.exposure_changed,
+            "pinned_added": change.pinned_added,
+            "pinned_removed": change.pinned_removed,
             "revision": revision,
         }
         courier.tell(name, CHANGED_EVENT, data, DAEMON_ID)
+        courier.on_change(name)
     return len(changes)

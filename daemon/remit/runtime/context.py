@@ -9,7 +9,7 @@ from remit.errors import DeniedError, LimitError
 from remit.model.grant import Grant
 from remit.model.principal import Principal
 from remit.policy.catalogue import Catalogue
-from remit.runtime.describe import Documented
+from remit.runtime.documented import Documented
 from remit_client.wire import Progress, RequestId
 
 if TYPE_CHECKING:

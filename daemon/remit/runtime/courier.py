@@ -49,6 +49,8 @@ class Courier:
         self.bus: LocalBus[Connection] = LocalBus()
         self.conversations = Conversations(authority.fleet)
         self.post: Post | None = None
+        self.on_change: Callable[[str], None] = lambda _name: None
+        """Told whose rights or lists have changed, whether or not it may see the notice of it."""
         self._authority = authority
         self._clock = clock
         self._allowed = self.bus.remembered

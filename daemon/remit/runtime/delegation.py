@@ -14,7 +14,7 @@ from remit.policy.delegate import (
     resolve_agent,
     unheld,
 )
-from remit.policy.resolve import confine
+from remit.policy.narrowing import confine
 from remit.runtime.context import Context
 from remit.runtime.session_view import held_by, sessions_of
 

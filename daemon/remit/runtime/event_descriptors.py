@@ -2,20 +2,34 @@
 
 from collections.abc import Mapping
 
-from remit.model.descriptor import Descriptor, Parameter, SourceRef, tool_id
+from remit.model.descriptor import Descriptor, Parameter, SourceRef, parameters_of, tool_id
 from remit.policy.catalogue import Catalogue
+from remit.policy.outside_names import server_of
 from remit.policy.toolnames import tool_names
-from remit.runtime.describe import Documented, parameters
+from remit.runtime.describe import parameters
+from remit.runtime.documented import Documented
 
 DISCOVER = "discovery:discover"
 """Not found by itself: it is always in the list."""
 
 
-def event_descriptors(handlers: Mapping[str, Documented], catalogue: Catalogue) -> list[Descriptor]:
-    """One descriptor for each event that can be called."""
+def event_descriptors(
+    handlers: Mapping[str, Documented],
+    catalogue: Catalogue,
+    unavailable: Mapping[str, str] | None = None,
+) -> list[Descriptor]:
+    """One descriptor for each event that can be called.
+
+    Args:
+        handlers: what answers the events.
+        catalogue: the definitions in force.
+        unavailable: outside servers that do not answer now, and why.
+    """
     names = tool_names(catalogue.universe)
     return [
-        _descriptor(handlers[event], names[event], catalogue)
+        _outside(handlers[event], names[event], unavailable or {})
+        if server_of(event)
+        else _descriptor(handlers[event], names[event], catalogue)
         for event in sorted(handlers.keys() & names.keys())
         if event != DISCOVER
     ]
@@ -43,4 +57,25 @@ def _descriptor(handler: Documented, tool: str, catalogue: Catalogue) -> Descrip
         event=spec.name,
         full_schema=handler.input_schema,
         source=SourceRef("event", place=spec.place),
+    )
+
+
+def _outside(handler: Documented, tool: str, unavailable: Mapping[str, str]) -> Descriptor:
+    """A tool of an outside server: found under that server's name, and missing when it is."""
+    spec, server = handler.spec, server_of(handler.spec.name)
+    return Descriptor(
+        id=tool_id(spec.name),
+        kind="tool",
+        name=tool,
+        display_name=spec.title,
+        description=handler.description or spec.summary,
+        category=server,
+        server=server,
+        parameters=parameters_of(handler.input_schema),
+        available=server not in unavailable,
+        unavailable_because=unavailable.get(server, ""),
+        has_side_effects=spec.effect != "read",
+        event=spec.name,
+        full_schema=handler.input_schema,
+        source=SourceRef("mcp", place=spec.place),
     )

@@ -6,13 +6,14 @@ of the caller's present grant.
 """
 
 import time
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from remit.discovery.binding import bind_skills, binding_problems
 from remit.discovery.experience import Experience
+from remit.discovery.skill_files import SkillReader
 from remit.model.descriptor import NOBODY, Descriptor
 from remit.model.place import Problem
 from remit.runtime.authority import Authority
@@ -26,6 +27,10 @@ _BILLS = 10_000
 """Callers whose bills are kept; the oldest goes first."""
 _TEND_SECONDS = 5.0
 NOT_LOADED = "it is not loaded: extension:load does that"
+
+
+Made = tuple[int, int, frozenset[str]]
+"""What an index was made from: the revision, the state of the folders, servers that are away."""
 
 
 class Gathered(msgspec.Struct, frozen=True):
@@ -82,7 +87,7 @@ class Finder:
         self._experience = experience
         self.usual = usual
         self._engine: Engine | None = None
-        self._made_from = (0, 0)
+        self._made_from: Made = (0, 0, frozenset())
         self._taught = 0
         self._folders, self._gathered_at = 1, 0
         self._lock: Any = None
@@ -91,6 +96,12 @@ class Finder:
         """Names in the catalogue or in files that bind a skill to nothing."""
         self.hidden: tuple[str, ...] = ()
         """Ids of files that an event has as well: the event counts."""
+        self.skills = SkillReader()
+        """Reads the folders of skills for those who may see them."""
+        self.unavailable: Callable[[], Mapping[str, str]] = dict
+        """The outside servers that do not answer now, and why."""
+        self.on_folders: Callable[[], None] = lambda: None
+        """Told that skills may have come, gone or changed; in the loop."""
         self.build_seconds = 0.0
         self.bills: dict[str, Bill] = {}
         self.total = Bill()
@@ -98,6 +109,7 @@ class Finder:
     def folders_changed(self) -> None:
         """Say that the folders must be read again before the next answer."""
         self._folders += 1
+        self.on_folders()
 
     async def engine(self) -> "Engine":
         """The engine, with an index of everything that is in force now."""
@@ -115,8 +127,8 @@ class Finder:
             await to_thread.run_sync(engine.embed, request)
         return engine
 
-    def _wanted(self) -> tuple[int, int]:
-        return (self._authority.catalogue.revision, self._folders)
+    def _wanted(self) -> Made:
+        return (self._authority.catalogue.revision, self._folders, frozenset(self.unavailable()))
 
     async def refresh(self) -> None:
         """Make the index again, from whatever changed; callers at the same time wait for one."""
@@ -146,7 +158,7 @@ class Finder:
         )
         others = with_loaded(self.gathered.descriptors, table.sources)
         self.unbound = binding_problems(others, capabilities)
-        events = event_descriptors(table.by_event, catalogue)
+        events = event_descriptors(table.by_event, catalogue, self.unavailable())
         taken = {event.id for event in events}
         self.hidden = tuple(one.id for one in others if one.id in taken)
         known = {one.id for one in capabilities}

@@ -6,6 +6,7 @@ import msgspec
 
 from remit.model.descriptor import Descriptor, DescriptorKind
 from remit.model.grant import Grant
+from remit.model.meta_tool import meta_tool
 from remit.model.place import DefinitionError
 from remit.runtime.event_descriptors import DISCOVER
 
@@ -111,8 +112,6 @@ def turn_tools(
     found: "Found", engine: "Engine", budget: int
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The tools of a turn inside the budget, the one to search with last; and those left out."""
-    from remit.discovery.metatool import meta_tool  # noqa: PLC0415 - see above
-
     search = {"event": DISCOVER, **meta_tool()}
     left = budget - _cost(engine, search)
     listed, skipped = [], []

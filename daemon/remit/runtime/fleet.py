@@ -18,7 +18,7 @@ from remit.model.session import Session
 from remit.policy.catalogue import Catalogue
 from remit.policy.delegate import inherit, resolve_agent
 from remit.policy.made import with_shares
-from remit.policy.resolve import confine
+from remit.policy.narrowing import confine
 from remit.runtime.sessions import Sessions
 
 _CACHE_SIZE = 50_000

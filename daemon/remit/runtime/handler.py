@@ -12,6 +12,8 @@ import msgspec
 
 from remit.model.event import EventSpec
 from remit.runtime.context import Context
+from remit.runtime.documented import ToolParts
+from remit.runtime.tool_list import tool_parts
 
 if TYPE_CHECKING:
     from remit.runtime.signature import Shape
@@ -101,6 +103,11 @@ class Handler:
                 schema["properties"][name].setdefault("description", text)
         return schema
 
+    @property
+    def output_schema(self) -> dict[str, Any]:
+        """The JSON Schema of what a tool of this event gives to programs; empty: unknown."""
+        return {} if self.spec.content else self.answer_schema
+
     @cached_property
     def answer_schema(self) -> dict[str, Any]:
         """The JSON Schema of answers; empty when the function does not say."""
@@ -108,6 +115,11 @@ class Handler:
 
         kind = self.shape.answer_type
         return {} if kind in (Any, None, type(None)) else flat_schema(kind)
+
+    @cached_property
+    def tool_parts(self) -> ToolParts:
+        """What a tool list says about it."""
+        return tool_parts(self)
 
 
 def _is_async(function: Callable[..., Any]) -> bool:

@@ -12,8 +12,11 @@ import structlog
 
 from remit.config.files import Files
 from remit.errors import RemitError
+from remit.model.exposure import Exposure
 from remit.model.grant import Grant
+from remit.model.launch import Launch, PlacedLaunch
 from remit.model.limits import Limits
+from remit.model.place import Place
 from remit.policy.catalogue import Catalogue
 from remit.runtime.authority import Revision
 from remit.store.protocol import BlobStore
@@ -22,6 +25,7 @@ log = structlog.get_logger()
 
 FILES_BLOB = "last_good"
 GRANTS_BLOB = "last_grants"
+_KEPT = Place("kept")
 
 Part = TypeVar("Part")
 
@@ -39,6 +43,10 @@ class _KeptGrant(msgspec.Struct, frozen=True, array_like=True):
     denied: bytes = b""
     denied_tools: list[str] = []
     pending: list[str] = []
+    exposed: bytes = b""
+    exposure: Exposure = "all"
+    pinned: bytes = b""
+    launch: Launch | None = None
 
 
 class _KeptGrants(msgspec.Struct, frozen=True):
@@ -92,6 +100,10 @@ def _kept(catalogue: Catalogue, grant: Grant) -> _KeptGrant:
         packed(universe.bits_of(grant.denied_events)),
         sorted(grant.denied_tools),
         list(grant.pending_review),
+        packed(universe.bits_of(grant.exposed)),
+        grant.exposure,
+        packed(universe.bits_of(grant.pinned)),
+        grant.launcher.launch if grant.launcher else None,
     )
 
 
@@ -136,6 +148,10 @@ def _grants_of(kept: _KeptGrants) -> dict[str, Grant]:
             denied_events=tuple(names_in(one.denied)),
             denied_tools=frozenset(one.denied_tools),
             pending_review=tuple(one.pending),
+            exposed=frozenset(names_in(one.exposed)),
+            exposure=one.exposure,
+            pinned=frozenset(names_in(one.pinned)),
+            launcher=PlacedLaunch(one.launch, _KEPT) if one.launch else None,
         )
         for profile, one in kept.profiles.items()
     }

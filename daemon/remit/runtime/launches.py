@@ -1,7 +1,5 @@
 """What to start for an agent now: what its request said, else what its profile says."""
 
-import shutil
-import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -13,6 +11,7 @@ from remit.model.grant import Grant
 from remit.model.launch import NOTHING, READY, Launch
 from remit.policy.host_arguments import Server, claude_arguments
 from remit.policy.universe import Universe
+from remit.runtime.own_command import own_command
 
 if TYPE_CHECKING:
     from remit.runtime.authority import Authority
@@ -86,8 +85,7 @@ def claude_options(
     INVARIANT: everybody can list the arguments of a process, so `identity` holds ways to secrets
     and never a secret.
     """
-    own = shutil.which("remit")
-    command, before = (own, ()) if own else (sys.executable, ("-m", "remit"))
+    command, *before = own_command()
     server = Server(command, (*before, "mcp", "--agent", agent.id), identity)
     spec = agent.spec
     texts = (grant.prompt if spec.profile else "", spec.system_prompt)

@@ -7,7 +7,6 @@ It has a session of its own, an empty input, and one pipe for all its output. It
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 
@@ -18,7 +17,6 @@ from remit.runtime import tether
 
 GRACE_SECONDS = 3.0
 _CHUNK = 65_536
-_TETHER = (sys.executable, "-I", "-S", tether.__file__)
 
 
 async def run(
@@ -47,7 +45,7 @@ async def run(
         try:
             # The kernel ends the process with the thread that starts it: this must be the loop's.
             process = await anyio.open_process(
-                [*_TETHER, str(os.getpid()), owner, *command],
+                [*tether.tethered(owner), *command],
                 env=env,
                 cwd=cwd,
                 stdin=subprocess.DEVNULL,

@@ -45,9 +45,11 @@ class Registry:
         fleeting: bool = False,
         only_takes: bool = False,
         inline: bool = False,
+        content: bool = False,
         timeout: float | None = None,
         since: str = "",
         tool: str = "",
+        title: str = "",
         aliases: Iterable[str] = (),
         triggers: Iterable[str] = (),
         deprecated: str = "",
@@ -75,9 +77,12 @@ class Registry:
                 more than reads are.
             inline: a sync function that only computes for microseconds is run in the reader
                 itself; other sync functions run in a worker thread.
+            content: True when it answers `{content: [blocks], structured_content?}` with the
+                blocks of MCP (text, image, audio, resource), so that hosts show them as such.
             timeout: seconds, instead of the configured time-out.
             since: the version that brought it.
             tool: its name in tool lists, when not made from the event name.
+            title: its name for people, where hosts show one.
             aliases: old names that still work.
             triggers: events that may be pushed because of it.
             deprecated: why not to use it any more, and what instead.
@@ -89,6 +94,7 @@ class Registry:
                 capability=capability,
                 summary=description or _first_line(function),
                 tool=tool,
+                title=title,
                 effect=effect,
                 requires_auth=requires_auth,
                 resource_intensive=resource_intensive,
@@ -98,6 +104,7 @@ class Registry:
                 pushed=pushed,
                 fleeting=fleeting,
                 only_takes=only_takes,
+                content=content,
                 timeout=timeout,
                 since=since,
                 aliases=tuple(_event_name(alias, function) for alias in aliases),

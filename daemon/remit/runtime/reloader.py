@@ -22,7 +22,7 @@ from remit.model.principal import DAEMON_ID
 from remit.policy.plan import Plan
 from remit.policy.plan import plan as make_plan
 from remit.runtime.authority import Authority, Revision
-from remit.runtime.changes import changes_between, holdings, tell
+from remit.runtime.changes import altered_tools, changes_between, holdings, tell
 from remit.runtime.config_audit import CHANGED, REJECTED, ConfigAudit
 from remit.runtime.courier import Courier
 from remit.runtime.kept import keep
@@ -171,13 +171,13 @@ class Reloader:
 
     async def _bring(self, before: Revision, after: Revision, cause: Cause) -> Outcome | None:
         """Write a revision down, keep it and put it in force; None when it was overtaken."""
-        plan = await anyio.to_thread.run_sync(_plan_of_profiles, before, after)
+        plan, altered = await anyio.to_thread.run_sync(_plan_of_profiles, before, after)
         numbers = {"before": before.catalogue.revision, "after": after.catalogue.revision}
         with anyio.CancelScope(shield=True):
             await self.audit.changed(cause, plan, **numbers)
             await self._keep(after)
             if self._authority.current is before:
-                return self._put_in_force(after, plan)
+                return self._put_in_force(after, plan, altered)
             # Somebody's approval came in between: this was compiled without it.
             await self.audit.overtaken(cause, **numbers)
         return None
@@ -188,13 +188,13 @@ class Reloader:
         if scope.cancelled_caught:
             log.error("config_not_kept", problem=f"the store took over {_KEEP_SECONDS:g} s")
 
-    def _put_in_force(self, after: Revision, plan: Plan) -> Outcome:
+    def _put_in_force(self, after: Revision, plan: Plan, altered: frozenset[str]) -> Outcome:
         """Without awaiting: nobody is told anything before, and nobody acts in between."""
         authority, fleet = self._authority, self._authority.fleet
         before = authority.current
         held = holdings(fleet, before.catalogue)
         authority.put_in_force(after)
-        changes = changes_between(held, holdings(fleet, after.catalogue))
+        changes = changes_between(held, holdings(fleet, after.catalogue), altered)
         plan = msgspec.structs.replace(plan, agents=len(changes))
         outcome = Outcome(changed=True, revision=after.catalogue.revision, plan=plan)
         self.announce(outcome)
@@ -234,8 +234,10 @@ class Reloader:
         return Outcome(changed=False, revision=revision, problems=problems)
 
 
-def _plan_of_profiles(before: Revision, after: Revision) -> Plan:
-    return make_plan(before.catalogue.grants, after.catalogue.grants)
+def _plan_of_profiles(before: Revision, after: Revision) -> tuple[Plan, frozenset[str]]:
+    """The plan, and the tools that are described otherwise."""
+    altered = altered_tools(before, after)
+    return make_plan(before.catalogue.grants, after.catalogue.grants, altered=altered), altered
 
 
 def plan_for(authority: Authority, before: Revision, after: Revision) -> Plan:

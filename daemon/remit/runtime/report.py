@@ -19,6 +19,8 @@ def grant_report(grant: Grant) -> dict[str, Any]:
         "approval_required": sorted(grant.approval_required),
         "allowed_claude_tools": sorted(grant.claude_tools),
         "denied_claude_tools": sorted(grant.denied_tools),
+        "exposure": grant.exposure,
+        "pinned": sorted(grant.pinned),
         "limits": grant.limits.to_json(),
         "pending_review": list(grant.pending_review),
         "variables": dict(grant.variables),

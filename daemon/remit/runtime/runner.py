@@ -125,7 +125,7 @@ class Runner:
         # The cancellation of one that was shut out arrives only after the next step of its task.
         if (lost := self._lost(handler, context)) is not None:
             return await self._not_approved(context, handler, lost)
-        if handler.spec.effect == "read":
+        if handler.spec.effect == "read" and not handler.is_change:
             return await self._watched(handler, data, context)
         try:
             answer = await self._watched(handler, data, context)
@@ -179,7 +179,8 @@ class Runner:
     async def _write_down(self, handler: Handler, data: Any, context: Context, review: str) -> None:
         """Write a call before it is made, a change with a summary of what was asked."""
         spec = handler.spec
-        details: dict[str, Any] = {} if spec.effect == "read" else {"data": summary(data)}
+        is_told = handler.is_change or spec.effect != "read"
+        details: dict[str, Any] = {"data": summary(data)} if is_told else {}
         await self._auditor.record(
             principal=context.principal.id,
             event=spec.name,

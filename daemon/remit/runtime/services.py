@@ -24,6 +24,8 @@ from remit.runtime.meter import Meter
 from remit.runtime.reloader import Reloader
 from remit.runtime.session_keeper import SessionKeeper
 from remit.runtime.token_keeper import TokenKeeper
+from remit.runtime.tool_reviews import ToolReviews
+from remit.runtime.upstreams import Upstreams
 from remit.store.protocol import Store
 from remit.store.records import FileLimits
 
@@ -45,6 +47,8 @@ class Services(msgspec.Struct, eq=False, kw_only=True):
     tokens: TokenKeeper
     finder: Finder
     extensions: Extensions
+    upstreams: Upstreams
+    tool_reviews: ToolReviews
     made: MadeCapabilities
     experience: Experience
     awareness: Awareness

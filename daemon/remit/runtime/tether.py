@@ -16,6 +16,11 @@ _SET_DEATH_SIGNAL = 1
 _CANNOT_START = 127
 
 
+def tethered(owner: str) -> tuple[str, ...]:
+    """The words before a full command that make it die with this process."""
+    return (sys.executable, "-I", "-S", __file__, str(os.getpid()), owner)
+
+
 def mark_of(session: int, owner: str) -> str:
     """The value of the mark."""
     return f"{session} {owner}"
@@ -38,7 +43,8 @@ def main(parent: int, owner: str, command: list[str]) -> int:
     try:
         os.execv(command[0], command)  # noqa: S606 - without a shell is what is wanted
     except OSError as error:
-        print(f"could not be started: {error}", file=sys.stderr)  # noqa: T201
+        why = error.strerror or error
+        print(f"could not be started: {command[0]}: {why}", file=sys.stderr)  # noqa: T201
     return _CANNOT_START
 
 

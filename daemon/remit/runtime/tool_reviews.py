@@ -1,0 +1,197 @@
+"""Reviews of outside tools: what waits, and deciding about exactly what somebody was shown.
+
+A decision is about a fingerprint. Whoever decides names it, or is held to what was last shown: a
+server that changes a tool between the look and the yes gets no yes.
+"""
+
+import re
+from collections.abc import Callable
+
+import anyio
+import msgspec
+
+from remit.config.upstream_pins import Pin, Status
+from remit.errors import ConflictError, NotFoundError, StoreError
+from remit.model.cause import Cause
+from remit.model.suggest import did_you_mean
+from remit.runtime.auditor import Auditor
+from remit.runtime.outside_pinning import NEW, decided, fingerprint_of, shown_of
+from remit.runtime.upstream_server import UpstreamServer
+from remit.runtime.upstreams import Upstreams
+
+TOOL = "tool"
+"""The kind of these reviews, and how their ids begin."""
+ALL = "*"
+MARK = 12
+_MARKED = re.compile(rf"(.+)@([0-9a-f]{{{MARK},64}})")
+_MOST_SHOWN = 20_000
+
+
+class ToolDecision(msgspec.Struct, frozen=True):
+    """A decision on its way."""
+
+    status: Status
+    by: str
+    note: str
+    cause: Cause
+
+
+class ToolReviews:
+    """Decides about outside tools, and puts that in force."""
+
+    def __init__(
+        self, upstreams: Upstreams, auditor: Auditor, *, clock: Callable[[], float]
+    ) -> None:
+        self._upstreams = upstreams
+        self._auditor = auditor
+        self._clock = clock
+        self._shown: dict[tuple[str, str, str], str] = {}
+
+    def with_status(self, status: Status) -> list[tuple[UpstreamServer, str, Pin]]:
+        """Every tool of one status, by server and name."""
+        return [
+            (server, tool, pin)
+            for _, server in sorted(self._upstreams.servers.items())
+            for tool, pin in sorted(server.known.tools.items())
+            if pin.status == status
+        ]
+
+    def show(self, to: str, server: str, tool: str, pin: Pin) -> None:
+        """Remember what somebody was shown, so that a decision is about just that."""
+        self._shown.pop((to, server, tool), None)
+        if len(self._shown) >= _MOST_SHOWN:
+            del self._shown[next(iter(self._shown))]
+        self._shown[to, server, tool] = shown_of(pin)[1]
+
+    async def decide(self, id_: str, decision: ToolDecision) -> list[tuple[UpstreamServer, str]]:
+        """Decide about `SERVER/TOOL`, `SERVER/TOOL@FINGERPRINT` or `SERVER/*`.
+
+        Answers what was decided about. All tools of a server are those that wait, that were shown,
+        and about which nothing is suspicious; the others are decided about one by one.
+
+        Raises:
+            ConflictError: it has changed since it was shown, or is decided so already.
+            NotFoundError: there is no such tool.
+            StoreError: the decision cannot be kept.
+        """
+        async with self._upstreams.changing:
+            server, name = self._server(id_)
+            if name == ALL and ALL not in server.known.tools:
+                names = self._plain(server, decision)
+            else:
+                names = [self._checked(server, name, decision)]
+            with anyio.CancelScope(shield=True):
+                await self._put(server, names, decision)
+        return [(server, one) for one in names]
+
+    def _server(self, id_: str) -> tuple[UpstreamServer, str]:
+        server, _, tool = id_.partition("/")
+        found = self._upstreams.servers.get(server)
+        if found is None:
+            raise NotFoundError(
+                f"there is no outside server {server!r}",
+                hint=did_you_mean(server, self._upstreams.servers) or "'remit upstream list'",
+            )
+        return found, tool
+
+    def _plain(self, server: UpstreamServer, decision: ToolDecision) -> list[str]:
+        found = [
+            name
+            for name, pin in server.known.tools.items()
+            if pin.status == "pending"
+            and pin.reason == NEW
+            and pin.pending is not None
+            and self._shown.get((decision.by, server.name, name)) == pin.pending_fingerprint
+        ]
+        if not found:
+            message = f"nothing of {server.name!r} waits that you were shown and is not suspicious"
+            raise ConflictError(message, hint="look first: remit review list --kind tool")
+        return sorted(found)
+
+    def _checked(self, server: UpstreamServer, name: str, decision: ToolDecision) -> str:
+        """The tool that is meant, if it may be decided so."""
+        name, mark = _named(name, server)
+        pin = server.known.tools.get(name)
+        if pin is None:
+            hint = did_you_mean(name, server.known.tools) or "'remit review list' shows them"
+            raise NotFoundError(f"{server.name!r} has no tool {name!r}", hint=hint)
+        tool, mark_now = shown_of(pin)
+        mark = mark or self._shown.get((decision.by, server.name, name), "")
+        if not mark or not mark_now.startswith(mark):
+            message = f"the tool {name!r} has changed since you were shown it"
+            if not mark:
+                message = f"you were not shown the tool {name!r} as it is now"
+            raise ConflictError(message, hint="look at it: remit review list --kind tool")
+        if pin.status == decision.status:
+            raise ConflictError(f"the tool {name!r} is {pin.status} already")
+        if decision.status == "trusted":
+            if tool is None:
+                message = f"the tool {name!r} cannot be served: {pin.reason}"
+                raise ConflictError(message, hint="reject it, or keep it out with 'exclude'")
+            if fingerprint_of(tool, server.upstream.origin) != mark_now:
+                message = f"the server {server.name!r} is reached elsewhere than when it was listed"
+                raise ConflictError(message, hint=f"remit upstream check {server.name}")
+        return name
+
+    async def _put(self, server: UpstreamServer, names: list[str], decision: ToolDecision) -> None:
+        """Write it down and put it in force; trust is given last and taken first."""
+        now, pins = self._clock(), dict(server.known.tools)
+        for name in names:
+            pins[name] = decided(
+                pins[name],
+                decision.status,
+                origin=server.upstream.origin,
+                by=decision.by,
+                note=decision.note,
+                now=now,
+            )
+        known = msgspec.structs.replace(server.known, tools=pins)
+        prints = {name: shown_of(pins[name])[1] for name in names}
+        if decision.status == "trusted":
+            await self._write_down(server, prints, decision)
+            await self._upstreams.keep(known)
+            server.known = known
+            await self._upstreams.events.put_in_force([server], decision.cause)
+            if server.problem:
+                raise ConflictError(f"it is trusted, but not in force: {server.problem}")
+            return
+        for name in names:
+            self._upstreams.board.distrust(server.name, name)
+        server.known = known
+        await self._upstreams.events.put_in_force([server], decision.cause)
+        try:
+            await self._write_down(server, prints, decision)
+            await self._upstreams.keep(known)
+        except StoreError as error:
+            message = f"{error.message}; it is in force, but a restart would undo it"
+            raise StoreError(message, hint=error.hint) from error
+
+    async def _write_down(
+        self, server: UpstreamServer, prints: dict[str, str], decision: ToolDecision
+    ) -> None:
+        """The fingerprints that were decided about, in the audit."""
+        for name, mark in prints.items():
+            await self._auditor.record(
+                principal=decision.by,
+                event="review:decide",
+                outcome="allowed",
+                reason=decision.status,
+                decision=decision.cause.decision,
+                revision=self._upstreams.revision,
+                details={"upstream": server.name, "tool": name, "fingerprint": mark},
+            )
+
+
+def _named(text: str, server: UpstreamServer) -> tuple[str, str]:
+    """The tool that `TOOL` or `TOOL@FINGERPRINT` names, and the fingerprint if it has one.
+
+    Raises:
+        ConflictError: it could be either: a tool is called as if it were a decision about another.
+    """
+    marked, tools = _MARKED.fullmatch(text), server.known.tools
+    if marked is None or (text in tools and marked.group(1) not in tools):
+        return text, ""
+    if text in tools:
+        message = f"{text!r} could be a tool of {server.name!r}, or {marked.group(1)!r} of it"
+        raise ConflictError(message, hint="add '@' and the whole fingerprint of the one you mean")
+    return marked.group(1), marked.group(2)

@@ -1,0 +1,162 @@
+"""Outside servers without processes: links that keep the contract of the real one."""
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import anyio
+from tests.fakes import built_in_handlers, texts
+
+from remit.app.parts import make_services
+from remit.errors import UnavailableError
+from remit.model.agent import Agent, AgentSpec
+from remit.model.principal import OPERATOR, Principal
+from remit.model.upstream import OutsideTool, Upstream
+from remit.runtime.authority import Authority
+from remit.runtime.dispatcher import Dispatcher
+from remit.runtime.keyring import KeyRing
+from remit.runtime.outside_handler import serve_tool
+from remit.runtime.switchboard import OnListed, Switchboard
+from remit.runtime.table import HandlerTable
+from remit.runtime.upstream_memory import Outside, restore_servers
+from remit.store.memory import MemoryStore
+from remit.upstream.shapes import CallOutcome, Health, Listing, Progress
+from remit_client.wire import Answer
+
+
+class FakeLink:
+    """A server in this process: it lists `tools`, and each call is written down in `calls`."""
+
+    def __init__(self, upstream: Upstream, on_listed: OnListed, tools: list[OutsideTool]) -> None:
+        self.upstream = upstream
+        self.tools = tools
+        self.calls: list[tuple[str, dict[str, Any]]] = []
+        self.asked_for_progress = False
+        self.outcome = CallOutcome(content=[{"type": "text", "text": "done"}])
+        self.state = Health()
+        self.stopped = anyio.Event()
+        self._on_listed = on_listed
+
+    @property
+    def health(self) -> Health:
+        return self.state
+
+    async def run(self) -> None:
+        try:
+            await anyio.sleep_forever()
+        finally:
+            self.stopped.set()
+
+    async def _ready(self) -> None:
+        if self.state.state == "failing":
+            reason = self.state.reason
+            raise UnavailableError(f"it is away: {reason}", details={"reason": reason})
+        if self.state.state == "idle":
+            self.state = Health(state="ready", protocol="2025-11-25")
+            await self._on_listed(self._listing())
+
+    def _listing(self) -> Listing:
+        return Listing(tools=tuple(self.tools), protocol="2025-11-25", server_name="fake")
+
+    async def call(
+        self,
+        tool: str,
+        arguments: dict[str, Any],
+        *,
+        progress: Progress | None = None,
+        check: Callable[[], None] | None = None,
+    ) -> CallOutcome:
+        await self._ready()
+        if check is not None:
+            check()
+        self.calls.append((tool, arguments))
+        self.asked_for_progress = progress is not None
+        if progress is not None:
+            progress(1.0, 2.0, "half")
+        return self.outcome
+
+    async def refresh(self) -> Listing:
+        await self._ready()
+        listing = self._listing()
+        await self._on_listed(listing)
+        return listing
+
+
+class OutsideDesk:
+    """A daemon without sockets and processes, with outside servers that a test plays."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *upstreams: Upstream,
+        extra: str = "",
+        profiles: dict[str, str] | None = None,
+    ) -> None:
+        self.folder = folder
+        self.upstreams = list(upstreams)
+        self.tools: dict[str, list[OutsideTool]] = {}
+        self.links: dict[str, FakeLink] = {}
+        self.read: Callable[[], tuple[Upstream, ...]] = lambda: tuple(self.upstreams)
+        self._extra = extra
+        self._profiles = profiles or {}
+        self.now = 1000.0
+
+    def _read_now(self) -> tuple[Upstream, ...]:
+        return self.read()
+
+    def _make_link(self, upstream: Upstream, on_listed: OnListed) -> FakeLink:
+        tools = self.tools.setdefault(upstream.name, [])
+        self.links[upstream.name] = link = FakeLink(upstream, on_listed, tools)
+        return link
+
+    @asynccontextmanager
+    async def open(self) -> AsyncGenerator[None]:
+        board = Switchboard()
+        restored = await restore_servers(
+            HandlerTable(built_in_handlers()),
+            self._read_now,
+            self.folder,
+            board,
+            partial(serve_tool, board),
+        )
+        shared = "  outside:\n    description: x\n    event_patterns: ['mcp:*']\n"
+        files = texts(shared + self._extra, **self._profiles)
+        self.authority = Authority(restored.table, lambda: files)
+        self.services = make_services(
+            self.authority,
+            MemoryStore(clock=lambda: self.now),
+            KeyRing("operator-key", self.authority.fleet),
+            clock=lambda: self.now,
+            wall_clock=lambda: self.now,
+            outside=Outside(self._read_now, self.folder, self._make_link, restored),
+        )
+        self.dispatcher = Dispatcher(self.services, timeout=5)
+        async with self.services.upstreams.running():
+            yield
+
+    @property
+    def served(self) -> set[str]:
+        """The events of outside tools that are in force."""
+        return {name for name in self.authority.catalogue.universe.names if name[:4] == "mcp:"}
+
+    def agent(self, name: str, profile: str) -> Principal:
+        """A living agent that holds a profile."""
+        self.authority.fleet.replace(Agent(id=name, spec=AgentSpec(profile=profile)))
+        return Principal(name, "agent", profile)
+
+    async def answer(self, event: str, data: Any = None, who: Principal = OPERATOR) -> Answer:
+        return await self.dispatcher.dispatch(who, event, data)
+
+    async def ask(self, event: str, data: Any = None) -> Any:
+        answer = await self.answer(event, data)
+        assert answer.error is None, answer.error
+        return answer.data
+
+    async def refresh(self, server: str) -> None:
+        await self.services.upstreams.ask(self.services.upstreams.servers[server])
+
+    async def decide(self, id_: str, decision: str) -> Answer:
+        await self.ask("review:list", {"kind": "tool"})
+        return await self.answer("review:decide", {"id": id_, "decision": decision})

@@ -13,7 +13,7 @@ async def test_a_summary_counts_by_namespace(desk: Desk) -> None:
     told = await desk.ask("minimal", "system:discover")
     assert told == {
         "level": "summary",
-        "total": 17,
+        "total": 19,
         "revision": 1,
         "namespaces": {
             "agent": 1,
@@ -21,6 +21,7 @@ async def test_a_summary_counts_by_namespace(desk: Desk) -> None:
             "discovery": 4,
             "event": 2,
             "permission": 4,
+            "skill": 2,
             "system": 3,
         },
     }
@@ -64,6 +65,7 @@ async def test_the_shortest_format_is_one_line_a_namespace(desk: Desk) -> None:
         "discovery: describe discover stats tools",
         "event: subscribe unsubscribe",
         "permission: changed check check_many explain",
+        "skill: list read",
         "system: discover health help",
     ]
 
@@ -94,4 +96,4 @@ async def test_a_filtered_tool_list_bills_what_it_sends(desk: Desk) -> None:
 
 async def test_help_without_an_event_lists_what_the_caller_has(desk: Desk) -> None:
     told = await desk.ask("minimal", "system:help")
-    assert (told["level"], told["total"]) == ("namespace", 17)
+    assert (told["level"], told["total"]) == ("namespace", 19)

@@ -7,7 +7,6 @@ import msgspec
 from remit.errors import InvalidDataError
 from remit.runtime.context import Context
 from remit.runtime.descent import agent_in_reach
-from remit.runtime.describe import tool_list
 from remit.runtime.registry import event_handler
 from remit.runtime.runtime_agent import (
     brought,
@@ -19,6 +18,7 @@ from remit.runtime.runtime_agent import (
     warnings_of,
 )
 from remit.runtime.session_view import held_by
+from remit.runtime.tool_list import model_tools
 
 if TYPE_CHECKING:
     from remit.discovery.engine import Engine
@@ -67,7 +67,7 @@ async def runtime(
     least = _MIN_RELEVANCE if least is None else least
     own = own_prompt(spec, grant)
     prompt = prompt_of(catalogue, order, own, engine.counter, relevance, least)
-    tools = tool_list(ctx.handlers, catalogue, grant)["tools"]
+    tools = model_tools(ctx.handlers, catalogue, grant)
     config, misfits = configs_of(catalogue, grant, order)
     mounts, skills = brought(catalogue, order)
     tokens = {

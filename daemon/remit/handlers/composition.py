@@ -13,8 +13,8 @@ from remit.model.place import DefinitionError
 from remit.model.suggest import did_you_mean
 from remit.policy.catalogue import Catalogue
 from remit.policy.compiler import resolve as resolve_profile
+from remit.policy.narrowing import confine
 from remit.policy.plan import plan as make_plan
-from remit.policy.resolve import confine
 from remit.runtime.changes import changes_between, holdings
 from remit.runtime.context import Context
 from remit.runtime.drafts import Draft, compile_draft

@@ -23,11 +23,11 @@ async def plan(ctx: Context) -> dict[str, Any]:
 async def reload(ctx: Context) -> dict[str, Any]:
     """Read the definition files again and put them in force, all or nothing."""
     ctx.services.finder.folders_changed()
-    outcome = await ctx.services.reloader.reload(
-        Cause("requested", by=ctx.principal.id, decision=ctx.decision)
-    )
-    if outcome.problems:
-        raise DefinitionError(outcome.problems[:MOST_ERRORS])
+    cause = Cause("requested", by=ctx.principal.id, decision=ctx.decision)
+    wrong = await ctx.services.upstreams.reload(cause)
+    outcome = await ctx.services.reloader.reload(cause)
+    if outcome.problems or wrong:
+        raise DefinitionError((*outcome.problems, *wrong)[:MOST_ERRORS])
     return outcome.to_json()
 
 

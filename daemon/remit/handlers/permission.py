@@ -250,6 +250,12 @@ def changed(  # noqa: PLR0913, PLR0917 - the fields of what is pushed
     limits_changed: dict[str, Any],
     approval_added: list[str],
     approval_removed: list[str],
+    tools_shown: list[str],
+    tools_hidden: list[str],
+    tools_changed: list[str],
+    exposure_changed: list[str],
+    pinned_added: list[str],
+    pinned_removed: list[str],
     revision: int,
 ) -> None:
     """What you may do has changed; told to you alone.
@@ -262,6 +268,12 @@ def changed(  # noqa: PLR0913, PLR0917 - the fields of what is pushed
         limits_changed: limits that are no longer what they were.
         approval_added: events whose every call waits for an approval from now on.
         approval_removed: events that no longer wait for one.
+        tools_shown: events that are among your tools from now on.
+        tools_hidden: events that are no longer among them.
+        tools_changed: events that are still among them, by another name or in other words.
+        exposure_changed: which tools are listed at once, before and after; empty when as before.
+        pinned_added: events that are listed from now on whatever the exposure.
+        pinned_removed: events that are so no longer.
         revision: the revision in force.
     """
 

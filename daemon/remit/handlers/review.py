@@ -1,11 +1,11 @@
-"""review:* — what waits for somebody's yes: single calls, capabilities in profiles, cards."""
+"""review:* — what waits for somebody's yes: calls, capabilities in profiles, cards, tools."""
 
 from typing import Annotated, Any, Literal
 
 import msgspec
 
 from remit.errors import DeniedError, ExceedsParentError, NotFoundError
-from remit.handlers import review_cards
+from remit.handlers import review_cards, review_tools
 from remit.runtime.context import Context
 from remit.runtime.pairs import APPROVAL, CAPABILITY, CARD, Gain, Pair, card_in, gain, no_such_pair
 from remit.runtime.registry import event_handler
@@ -24,15 +24,15 @@ _DECIDED: dict[str, ReviewStatus] = {"approve": "approved", "reject": "rejected"
 async def list_(
     ctx: Context,
     status: Status = "pending",
-    kind: Literal["approval", "capability", "card"] | None = None,
+    kind: Literal["approval", "capability", "card", "tool"] | None = None,
     limit: Limit = 50,
     after: str = "",
 ) -> dict[str, Any]:
-    """List calls that wait for approval, and capabilities and cards that wait for a review.
+    """List calls that wait for approval, and capabilities, cards and tools that need a review.
 
     Args:
         status: those that wait, or those that were decided.
-        kind: only calls (approval), only capabilities, or only cards.
+        kind: only calls (approval), only capabilities, only cards, or only outside tools.
         limit: how many calls at the most.
         after: the `next` of the page before.
     """
@@ -41,6 +41,8 @@ async def list_(
         items += _pairs(ctx, status)
     if kind in (None, CARD) and not after:
         items += await review_cards.listed(ctx, status)
+    if kind in (None, review_tools.TOOL) and not after:
+        items += review_tools.listed(ctx, status)
     cursor = None
     if kind in (None, APPROVAL):
         found, cursor = await _calls(ctx, status, limit, after)
@@ -145,16 +147,21 @@ async def decide(
     decision: Literal["approve", "reject"],
     note: Note = "",
 ) -> dict[str, Any]:
-    """Approve or reject a call that waits, a capability in a profile, or a card.
+    """Approve or reject a call that waits, a capability in a profile, a card, or an outside tool.
 
     Args:
-        id: what `review:list` shows: of a call, 'profile/capability', or 'card:id'.
-        decision: approve or reject; rejecting a capability or a card takes an approval back.
+        id: what `review:list` shows: of a call, 'profile/capability', 'card:id', or
+            'tool:server/tool', to which '@' and a fingerprint may be added; 'tool:server/*' is all
+            that waits there, was shown and is not suspicious.
+        decision: approve or reject; rejecting what is no call takes an approval back.
         note: why; the one who asked is told.
     """
     card = card_in(id)
     if card is not None:
         return await review_cards.decide(ctx, card, _DECIDED[decision], note)
+    tool = review_tools.tool_in(id)
+    if tool is not None:
+        return await review_tools.decide(ctx, tool, _DECIDED[decision], note)
     pair = Pair.parse(id)
     if pair is not None:
         return await _decide_pair(ctx, pair, _DECIDED[decision], note)

@@ -55,6 +55,7 @@ async def open_(request: OpenRequest, ctx: Context) -> dict[str, Any]:
     """
     step = _step(ctx, request)
     made = await ctx.services.sessions.open(ctx.principal, request.session, step)
+    _tell_hosts(ctx, made)
     return _left(ctx, made)
 
 
@@ -119,6 +120,7 @@ class _Telling:
 
     def __init__(self, ctx: Context, session: Session) -> None:
         self._ctx = ctx
+        self._session = session
         self._affected = _bound_agents(ctx, session)
 
     def __enter__(self) -> list[str]:
@@ -130,10 +132,19 @@ class _Telling:
         services = self._ctx.services
         revision = services.authority.catalogue.revision
         tell_changes(services.courier, self._before, self._holdings(), revision=revision)
+        _tell_hosts(self._ctx, self._session)
 
     def _holdings(self) -> dict[str, Grant]:
         authority = self._ctx.services.authority
         return holdings(authority.fleet, authority.catalogue, self._affected)
+
+
+def _tell_hosts(ctx: Context, session: Session) -> None:
+    """Let hosts look again whose requests may name a session, though nobody is bound to it."""
+    fleet = ctx.services.authority.fleet
+    for agent in fleet.all():
+        if session.owner in fleet.line(agent.id):
+            ctx.services.courier.on_change(agent.id)
 
 
 def _bound_agents(ctx: Context, session: Session) -> list[str]:

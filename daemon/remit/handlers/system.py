@@ -7,15 +7,9 @@ from remit.errors import NotFoundError
 from remit.model.suggest import did_you_mean
 from remit.runtime.context import Context
 from remit.runtime.counters import Load
-from remit.runtime.describe import (
-    TextFormat,
-    describe_event,
-    example,
-    one_line,
-    parameters,
-    tool_list,
-)
+from remit.runtime.describe import TextFormat, describe_event, example, one_line, parameters
 from remit.runtime.registry import event_handler
+from remit.runtime.tool_list import tool_list
 
 MOST_AGENTS = 100
 
@@ -87,7 +81,8 @@ def discover(
     head = {"level": level, "total": len(names), "revision": ctx.catalogue.revision}
     if format == "mcp":
         handlers, thin = ctx.handlers, level != "full"
-        return head | tool_list(handlers, ctx.catalogue, ctx.grant, thin=thin, only=set(names))
+        only = None if len(names) == len(ctx.grant.events) else frozenset(names)
+        return head | tool_list(handlers, ctx.catalogue, ctx.grant, thin=thin, only=only)
     groups: dict[str, list[str]] = {}
     for name in names:
         groups.setdefault(name.partition(":")[0], []).append(name)

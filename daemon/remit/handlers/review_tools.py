@@ -1,0 +1,67 @@
+"""Reviews of outside tools, for those who see everything.
+
+Whoever decides what every agent may be shown must not be an agent that sees only its own part.
+"""
+
+from typing import Any, Literal
+
+import msgspec
+
+from remit.errors import NotFoundError
+from remit.model.cause import Cause
+from remit.runtime.context import Context
+from remit.runtime.paging import BODY_BYTES
+from remit.store.records import ReviewStatus
+
+TOOL = "tool"
+_MOST = 200
+_STATUS: dict[ReviewStatus, Literal["pending", "trusted", "rejected"]] = {
+    "pending": "pending",
+    "approved": "trusted",
+    "rejected": "rejected",
+}
+
+
+def tool_in(text: str) -> str | None:
+    """Read `tool:SERVER/TOOL`; None when it is no such thing."""
+    kind, colon, tool = text.partition(":")
+    return tool if colon and kind == TOOL else None
+
+
+def listed(ctx: Context, status: ReviewStatus) -> list[dict[str, Any]]:
+    """Tools of one status with what has changed; as many as fit into a message."""
+    from remit.runtime.upstream_view import review_view  # noqa: PLC0415 - with the daemon only
+
+    if not ctx.sees_everything or status not in _STATUS:
+        return []
+    reviews = ctx.services.tool_reviews
+    shown: list[dict[str, Any]] = []
+    room = BODY_BYTES // 2
+    for server, name, pin in reviews.with_status(_STATUS[status])[:_MOST]:
+        entry = review_view(server, name, pin)
+        room -= len(msgspec.json.encode(entry))
+        if room < 0 and shown:
+            break
+        reviews.show(ctx.principal.id, server.name, name, pin)
+        shown.append(entry)
+    return shown
+
+
+async def decide(ctx: Context, tool: str, status: ReviewStatus, note: str) -> dict[str, Any]:
+    """Decide about a tool exactly as the caller was shown it."""
+    from remit.runtime.tool_reviews import ToolDecision  # noqa: PLC0415 - with the daemon only
+    from remit.runtime.upstream_view import review_view  # noqa: PLC0415
+
+    if not ctx.sees_everything:
+        raise NotFoundError(f"there is no review '{TOOL}:{tool}'")
+    cause = Cause("reviewed", by=ctx.principal.id, decision=ctx.decision)
+    done = await ctx.services.tool_reviews.decide(
+        tool, ToolDecision(_STATUS[status], ctx.principal.id, note, cause)
+    )
+    entries = [review_view(server, name, server.known.tools[name]) for server, name in done]
+    answer = {key: value for key, value in entries[0].items() if key != "diff"}
+    return answer | {
+        "status": status,
+        "decided": [{"tool": one["tool"], "fingerprint": one["fingerprint"]} for one in entries],
+        "revision": ctx.services.authority.catalogue.revision,
+    }

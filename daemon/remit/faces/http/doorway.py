@@ -11,6 +11,7 @@ from remit.faces.http.limits import AUDIENCE, Limits, Stats
 from remit.faces.http.problems import ProblemError, problem
 from remit.model.bearer import Bearer
 from remit.runtime.call import Call, Door, Guard, Job
+from remit.runtime.running import Running
 from remit_client.wire import Answer, Failure, Request
 
 _SESSION_LIMIT = 200
@@ -25,7 +26,7 @@ class Doorway:
         self._guard = guard
         self.limits = limits
         self.stats = stats
-        self._running: dict[str, set[anyio.CancelScope]] = {}
+        self._running = Running(limits.in_flight)
 
     def identify(self, request: AnyRequest) -> Bearer:
         """Who asks.
@@ -69,7 +70,7 @@ class Doorway:
         asked = Request(0, event, content, _session(request))
         name = bearer.principal.id
         call = Call(bearer.principal, asked, "json" if raw else "object", connection=connection)
-        if len(self._running.get(name, ())) >= self.limits.in_flight:
+        if self._running.is_full(name):
             message = f"{self.limits.in_flight} requests of this client are in flight"
             raise problem("limit_exceeded", message, "wait for some answers", retry_after=1.0)
         outcome = self._door.submit(call)
@@ -87,26 +88,17 @@ class Doorway:
 
     async def _run(self, request: AnyRequest, bearer: Bearer, job: Job) -> Answer:
         """Run a job; it ends with the connection, and when its caller may not be here any more."""
-        name, scope = bearer.principal.id, anyio.CancelScope()
-        self._running.setdefault(name, set()).add(scope)
         answer = Answer(0, ok=False, error=Failure("cancelled", "the request was cancelled"))
-        try:
-            with scope:
-                async with anyio.create_task_group() as tasks:
-                    tasks.start_soon(partial(_watch, request, scope))
-                    answer = await job.run()
-                    tasks.cancel_scope.cancel()
-        finally:
-            left = self._running[name]
-            left.discard(scope)
-            if not left:
-                del self._running[name]
+        with self._running.held(bearer.principal.id) as scope:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(partial(_watch, request, scope))
+                answer = await job.run()
+                tasks.cancel_scope.cancel()
         return answer
 
     def evict(self, name: str) -> None:
         """End what runs for a principal."""
-        for scope in self._running.get(name, ()):
-            scope.cancel()
+        self._running.end(name)
 
 
 async def _watch(request: AnyRequest, scope: anyio.CancelScope) -> None:

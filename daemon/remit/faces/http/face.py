@@ -1,6 +1,6 @@
 """The HTTP face put together: it starts, pushes, evicts and drains."""
 
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from ipaddress import ip_address
 from typing import Any
@@ -56,7 +56,7 @@ class HttpFace:
 
 
 @asynccontextmanager
-async def serve(
+async def serve(  # noqa: PLR0913 - one argument a part
     door: Door,
     guard: Guard,
     probes: Probes,
@@ -64,6 +64,7 @@ async def serve(
     address: str,
     origins: Iterable[str] = (),
     limits: Limits | None = None,
+    mounts: Mapping[str, Any] | None = None,
 ) -> AsyncGenerator[HttpFace]:
     """Serve `door` at `address` until the block ends; then drain.
 
@@ -74,6 +75,7 @@ async def serve(
         address: `host:port`; port 0 picks one.
         origins: web pages that may read answers; none unless they are named.
         limits: what one client may cost.
+        mounts: further ASGI applications by the path they are served under.
 
     Raises:
         SettingsError: the address cannot be served.
@@ -87,7 +89,7 @@ async def serve(
         doorway = Doorway(door, guard, limits=limits, stats=stats)
         streams = Streams(guard, limits=limits, stats=stats)
         state = {"doorway": doorway, "streams": streams, "probes": probes}
-        app = Gate(make_application(state, origins=origins), stats=stats)
+        app = Gate(make_application(state, origins=origins), stats=stats, mounts=mounts)
         server = Server(app, limits=limits, stats=stats)
         face = HttpFace(url_of(socket), doorway, streams, stats)
         async with _running(server, socket):

@@ -6,7 +6,7 @@ body.
 
 import re
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import structlog
@@ -35,8 +35,11 @@ _UNREAD = 65_536
 class Gate:
     """The ASGI application that stands before all others."""
 
-    def __init__(self, app: ASGIApp, *, stats: Stats) -> None:
+    def __init__(
+        self, app: ASGIApp, *, stats: Stats, mounts: Mapping[str, Any] | None = None
+    ) -> None:
         self._app = app
+        self._mounts = dict(mounts or {})
         self._stats = stats
         # A number behind a word of this start: a system call for each request would be felt.
         self._boot = secrets.token_hex(4)
@@ -56,7 +59,8 @@ class Gate:
         writer = _Writer(send, reader, request_id)
         abort: Callable[[], None] = scope.get(ABORT, _nothing)
         try:
-            await self._app(inner, reader, writer)  # type: ignore[arg-type]
+            app = self._mounts.get(scope["path"].rstrip("/"), self._app)
+            await app(inner, reader, writer)
         except Exception:
             log.exception("http_answer_failed", request_id=request_id)
             self._stats.cut += 1

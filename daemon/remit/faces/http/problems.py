@@ -29,6 +29,8 @@ STATUS: Mapping[str, int] = {
     "fetch_failed": 502,
     "cancelled": 503,
     "store_unavailable": 503,
+    "tool_failed": 502,
+    "unavailable": 503,
     "timeout": 504,
 }
 """By the code of a failure; what stands not here is a bug of ours, and 500."""

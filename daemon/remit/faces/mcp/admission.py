@@ -1,0 +1,148 @@
+"""Who may come in under /mcp: the holder of a token, from a page that may read the answers.
+
+A browser can be made to send requests to this machine. It cannot know a token; where callers
+without one are admitted, the name of the host and of the page must be this machine's.
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from remit.model.bearer import Bearer
+from remit.model.principal import Principal
+from remit.runtime.call import Guard
+
+AUDIENCE = "http"
+OWNER = "{}#{}"
+"""Whose a session is: a name and a serial, as who takes the name later is somebody else."""
+_OURS = re.compile(r"(localhost|127(\.[0-9]{1,3}){3}|\[::1\])(:[0-9]{1,5})?")
+_SESSION = b"remit-session"
+_SESSION_BYTES = 128
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """An answer instead of service."""
+
+    status: int
+    message: str
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+
+    async def respond(self, send: Any) -> None:
+        """Send it, as a JSON-RPC error without an id."""
+        error = {"code": -32_600, "message": self.message}
+        body = msgspec.json.encode({"jsonrpc": "2.0", "id": None, "error": error})
+        headers = [(b"content-type", b"application/json"), *self.headers]
+        await send({"type": "http.response.start", "status": self.status, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+
+_NO_TOKEN = Refusal(
+    401,
+    "no token that counts here was shown; `remit key token` makes one",
+    ((b"www-authenticate", b'Bearer realm="remit"'),),
+)
+_OTHER_HOST = Refusal(421, "this server is not asked under that name")
+_ODD_SESSION = Refusal(400, "that is no name of a session; send one Remit-Session")
+_OTHER_PAGE = Refusal(403, "pages of that origin may not ask; see the setting http_origins")
+
+
+class Admission:
+    """Decides who a request comes from; whether it may do anything is asked elsewhere."""
+
+    def __init__(
+        self,
+        guard: Guard,
+        *,
+        is_local: bool,
+        origins: Iterable[str] = (),
+        anonymous: Callable[[], Bearer | None] | None = None,
+    ) -> None:
+        """Wire the parts.
+
+        Args:
+            guard: says whose token it is, at every request.
+            is_local: whether only this machine can reach us.
+            origins: pages that may ask besides those of this machine.
+            anonymous: whom a caller without a token is; absent: nobody.
+        """
+        self._guard = guard
+        self._is_local = is_local
+        self._origins = frozenset(origins)
+        self._anonymous = anonymous
+
+    def admit(self, scope: Any) -> Bearer | Refusal:
+        """Who asks, or what to answer instead."""
+        headers: dict[bytes, list[bytes]] = {}
+        for name, value in scope["headers"]:
+            headers.setdefault(name, []).append(value)
+        if (refusal := self._foreign(headers)) is not None:
+            return refusal
+        found = self._identified(headers.get(b"authorization", []))
+        if found is None:
+            return _NO_TOKEN
+        sessions = headers.get(_SESSION, [])
+        return _ODD_SESSION if len(sessions) > 1 or _is_long(sessions) else found
+
+    def _identified(self, shown: list[bytes]) -> Bearer | None:
+        if not shown and self._anonymous is not None:
+            return self._anonymous()
+        scheme, _, token = (
+            shown[0].decode("latin-1").partition(" ") if len(shown) == 1 else ("",) * 3
+        )
+        if scheme.lower() != "bearer" or not token.strip():
+            return None
+        return self._guard.bearer(token.strip(), AUDIENCE)
+
+    def _foreign(self, headers: dict[bytes, list[bytes]]) -> Refusal | None:
+        if self._is_local:
+            hosts = headers.get(b"host", [])
+            if len(hosts) != 1 or not _is_ours(hosts[0].decode("latin-1")):
+                return _OTHER_HOST
+        for origin in headers.get(b"origin", []):
+            page = origin.decode("latin-1")
+            if page in self._origins:
+                continue
+            scheme, _, rest = page.partition("://")
+            if not (self._is_local and scheme in ("http", "https") and _is_ours(rest)):
+                return _OTHER_PAGE
+        return None
+
+    def seconds_left(self, bearer: Bearer) -> float:
+        """How long somebody may stay at the most."""
+        return self._guard.seconds_left(bearer)
+
+    @staticmethod
+    def user(bearer: Bearer) -> Any:
+        """The same person as the library knows it: a session is used only by whoever opened it."""
+        return _known_as(bearer.principal)
+
+
+@lru_cache(maxsize=4096)
+def _known_as(one: Principal) -> Any:
+    from mcp.server.auth.middleware.bearer_auth import (  # noqa: PLC0415 - see `endpoint`
+        AuthenticatedUser,
+    )
+    from mcp.server.auth.provider import AccessToken  # noqa: PLC0415 - the same
+
+    return AuthenticatedUser(
+        AccessToken(token="", client_id=OWNER.format(one.id, one.serial), scopes=[])
+    )
+
+
+def session_of(scope: Any) -> str | None:
+    """The session that a request is to be narrowed by, if a header names one."""
+    found = (value for name, value in scope["headers"] if name == _SESSION)
+    name: bytes | None = next(found, None)
+    return None if name is None else name.decode("latin-1")
+
+
+def _is_long(names: list[bytes]) -> bool:
+    return any(len(name) > _SESSION_BYTES for name in names)
+
+
+def _is_ours(text: str) -> bool:
+    """Tell whether a host, with or without its port, is this machine by a name of its own."""
+    return _OURS.fullmatch(text.lower()) is not None

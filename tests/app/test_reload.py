@@ -78,6 +78,26 @@ async def test_a_guard_that_was_dropped_while_nothing_ran_is_told_at_the_start(
     assert change.granted == ("lab:look",)
 
 
+SHOWN = "exposure: turn\npinned: [lab:look]\nlauncher: {command: sh, env: {A: b}}\n"
+
+
+async def test_what_is_listed_and_started_is_no_change_at_every_start(store: MemoryStore) -> None:
+    hidden = CATALOGUE + "  shy: {description: d, event_patterns: [cell:look], mcp_tools: false}\n"
+    worker = f"capabilities: [lab, shy]\n{SHOWN}"
+    names = ("lab:cook", "lab:look", "cell:look")
+    await start(store, texts(hidden, worker=worker), *names)
+    authority, outcome = await start(store, texts(hidden, worker=worker), *names)
+    assert (authority.catalogue.revision, outcome) == (1, None)
+    edited = worker.replace("turn", "discovered").replace("pinned: [lab:look]\n", "")
+    _, outcome = await start(store, texts(hidden, worker=edited), *names)
+    change = outcome.plan.changes["worker"]
+    assert (change.exposure_changed, change.pinned_removed) == (
+        ("turn", "discovered"),
+        ("lab:look",),
+    )
+    assert (change.launcher_changed, change.tools_shown, change.tools_hidden) == ((), (), ())
+
+
 async def test_a_capability_that_waits_for_review_is_no_change_at_every_start(
     store: MemoryStore,
 ) -> None:

@@ -93,6 +93,12 @@ async def test_each_affected_agent_is_told_what_it_gained_and_lost(site: Site) -
                 "limits_changed": {},
                 "approval_added": (),
                 "approval_removed": (),
+                "tools_shown": ("state:set",),
+                "tools_hidden": ("state:get",),
+                "tools_changed": (),
+                "exposure_changed": (),
+                "pinned_added": (),
+                "pinned_removed": (),
                 "revision": 2,
             },
         )
@@ -115,6 +121,38 @@ async def test_an_agent_is_told_when_its_calls_begin_or_cease_to_wait_for_approv
         assert outcome.plan.agents == 1
         name, data = site.told.of("permission:changed")[-1]
         assert (name, data[field], data["gained"]) == ("ann", ("state:get",), ())
+
+
+async def test_an_agent_is_told_when_other_tools_of_it_are_listed(site: Site) -> None:
+    few = READ + "exposure: discovered\n"
+    steps: list[tuple[str, dict[str, tuple[str, ...]]]] = [
+        (few, {"exposure_changed": ("all", "discovered")}),
+        (few + "pinned: ['state:*']\n", {"pinned_added": ("state:get",)}),
+        (few, {"pinned_removed": ("state:get",)}),
+        (READ, {"exposure_changed": ("discovered", "all")}),
+    ]
+    for text, expected in steps:
+        outcome = await site.edit(text)
+        assert outcome.plan.agents == 1
+        name, data = site.told.of("permission:changed")[-1]
+        told = {field: value for field, value in data.items() if value and field != "revision"}
+        assert (name, told) == ("ann", expected)
+    assert len(site.told.of("permission:changed")) == len(steps)
+
+
+async def test_an_agent_is_told_when_what_it_holds_ceases_to_be_a_tool(site: Site) -> None:
+    hidden = CATALOGUE.replace("[state:get]", "[state:get], mcp_tools: false")
+    site.files = texts(hidden, worker=READ, reader=READ, watcher=WATCHER)
+    await site.services.reloader.reload(BY_HAND)
+    told = dict(site.told.of("permission:changed"))
+    assert set(told) == {"ann", "bob"}
+    assert (told["ann"]["tools_hidden"], told["ann"]["lost"]) == (("state:get",), ())
+
+
+async def test_an_agent_hears_nothing_of_an_edit_that_changes_no_list(site: Site) -> None:
+    outcome = await site.edit(READ + "pinned: [state:get]\nexposure: all\nprompt: Be kind\n")
+    assert outcome.plan.changes["worker"].pinned_added == ("state:get",)
+    assert (outcome.plan.agents, site.told.of("permission:changed")) == (0, [])
 
 
 async def test_an_agent_hears_nothing_of_reviews_and_denials_that_it_does_not_notice(

@@ -1,6 +1,7 @@
 """What `remit doctor` looks at."""
 
 import importlib.util
+import shlex
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any, Literal
@@ -11,6 +12,7 @@ from remit.app.workbench import open_workbench
 from remit.config.home import Home, inspect_home, ipc_endpoint
 from remit.config.lock import running_pid
 from remit.config.settings_table import Settings
+from remit.config.upstream_file import inspect_upstreams, upstreams_path
 from remit.errors import RemitError
 from remit.model.place import DefinitionError
 
@@ -40,6 +42,7 @@ def examine(settings: Settings) -> list[Check]:
         _keys,
         _socket,
         _definitions,
+        _outside,
     )
     return [check for look in looks for check in look(settings)]
 
@@ -145,3 +148,28 @@ def _definitions(settings: Settings) -> Iterator[Check]:
     catalogue = bench.catalogue
     message = f"{len(catalogue.capabilities)} capabilities, {len(catalogue.compositions)} profiles"
     yield Check("definitions", "fine", message)
+
+
+def _outside(settings: Settings) -> Iterator[Check]:
+    """Outside servers, where there are any."""
+    found = inspect_upstreams(upstreams_path(settings))
+    if found.errors:
+        message = f"{found.errors[0].place}: {found.errors[0].message}"
+        yield Check("upstreams", "broken", message, "remit check")
+    if found.errors or not found.upstreams:
+        return
+    from remit.app.upstream_checkup import kept_ill, obstacles  # noqa: PLC0415 - only with servers
+
+    path = upstreams_path(settings)
+    if path.stat().st_mode & 0o022:
+        message = f"{path} can be written by others, and it names programs to start"
+        yield Check("upstreams", "warning", message, f"chmod go-w {shlex.quote(str(path))}")
+    if running_pid(Home(settings.home)) is not None:
+        told = list(kept_ill(settings))
+    else:
+        told = [(one.name, *why) for one in found.upstreams for why in obstacles(one)]
+    for name, message, repair in told:
+        yield Check("upstreams", "warning", f"{name}: {message}", repair)
+    if not told:
+        message = f"{len(found.upstreams)} outside servers, and nothing wrong with them"
+        yield Check("upstreams", "fine", message)

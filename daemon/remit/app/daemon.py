@@ -13,34 +13,28 @@ import anyio
 import structlog
 
 from remit import __version__
-from remit.app.awaring import awaring, configured_cards
-from remit.app.discovering import configured_search, discovering
+from remit.app.awaring import awaring
+from remit.app.discovering import discovering
 from remit.app.handlers import load_all_handlers
 from remit.app.launching import forget_identity, launching
-from remit.app.parts import make_services
-from remit.app.reload import open_authority
+from remit.app.opening import open_services
 from remit.app.secrets import first_keys
+from remit.app.upstreaming import upstreaming
 from remit.app.watch import watch_definitions
 from remit.app.web import web
-from remit.app.workbench import definition_files, definition_paths
+from remit.app.workbench import definition_paths
 from remit.config.home import Home, ipc_endpoint, prepare_home
 from remit.config.lock import hold_lock
 from remit.config.served import remember_extensions, remember_served
 from remit.config.settings_table import Settings
 from remit.errors import HomeError, StoreError
-from remit.faces.zmq import Limits, serve
+from remit.faces.zmq import Face, Limits, serve
 from remit.faces.zmq.peers import Peer
 from remit.model.cause import Cause
-from remit.model.web_access import HostRules, WebAccess
-from remit.runtime.capability_reviews import approvals_in, load_decisions
 from remit.runtime.dispatcher import Dispatcher
-from remit.runtime.extension_memory import restore
-from remit.runtime.keyring import KeyRing
-from remit.runtime.loading import bring_in
-from remit.runtime.made_capabilities import load_made
+from remit.runtime.handler import Handler
 from remit.runtime.services import Services
 from remit.runtime.table import HandlerTable
-from remit.store.records import FileLimits
 from remit.store.sqlite import SqliteStore
 
 log = structlog.get_logger()
@@ -75,14 +69,15 @@ class Daemon:
         """Read the definitions again; a bad edit changes nothing but the mark that says so."""
         self.services.finder.folders_changed()
         self.services.awareness.shelf.changed()
-        try:
-            await self.services.reloader.reload(cause)
-        except StoreError as error:
-            log.error(  # noqa: TRY400 - no traceback: the message says it all
-                "reload_failed", problem=error.message, hint="then: remit reload"
-            )
-        except Exception:  # a reload that breaks must not end what is in force
-            log.exception("reload_failed")
+        for reload in (self.services.upstreams.reload, self.services.reloader.reload):
+            try:
+                await reload(cause)
+            except StoreError as error:
+                log.error(  # noqa: TRY400 - no traceback: the message says it all
+                    "reload_failed", problem=error.message, hint="then: remit reload"
+                )
+            except Exception:  # a reload that breaks must not end what is in force
+                log.exception("reload_failed")
 
 
 @asynccontextmanager
@@ -99,93 +94,59 @@ async def run_daemon(settings: Settings) -> AsyncGenerator[Daemon]:
         log.warning("home_repaired", what=repair)
     with hold_lock(home):
         keys = first_keys(home)
-        loaded = load_all_handlers(settings)
-        for failure in loaded.failures:
-            log.error("handlers_not_loaded", module=failure.module, problem=str(failure))
+        table = HandlerTable(_handlers(settings))
         async with SqliteStore(str(home.database)) as store:
-            decisions = await load_decisions(store)
-            search = configured_search(settings)
-            restored = await restore(
-                store,
-                HandlerTable(loaded.handlers),
-                search.gather,
-                settings.extension_modules,
-                bring_in,
-            )
-            authority, difference = await open_authority(
-                restored.table,
-                lambda: definition_files(settings),
-                store,
-                approvals=approvals_in(decisions),
-                made=await load_made(store),
-            )
-            keyring = KeyRing(keys.operator_public, authority.fleet)
-            await keyring.load(store)
-            services = make_services(
-                authority,
-                store,
-                keyring,
-                audit_sample=settings.audit_sample,
-                audit_folder=home.audit,
-                audit_keep=settings.audit_keep,
-                approval_timeout=settings.approval_timeout,
-                approval_wait=settings.approval_wait,
-                decisions=decisions,
-                state_value_limit=settings.state_value_limit,
-                web=_web_access(settings),
-                file_limits=FileLimits(
-                    size=settings.file_size_limit,
-                    count=settings.file_count_limit,
-                    total=settings.file_total_limit,
-                ),
-                search=search,
-                extension_modules=settings.extension_modules,
-                cards=configured_cards(settings),
-            )
-            services.extensions.begin(restored)
-            await _load(services)
+            services, difference = await open_services(settings, store, table, keys.operator_public)
             dispatcher = Dispatcher(services, timeout=settings.request_timeout)
             async with serve(
                 dispatcher,
-                keyring,
+                services.keyring,
                 endpoint=settings.endpoint or ipc_endpoint(home),
                 server_key=keys.server_secret,
                 limits=Limits(
                     in_flight=settings.max_in_flight, drain_seconds=settings.drain_timeout
                 ),
             ) as face:
-                keyring.on_revoke = partial(_end, home, services, face.evict)
-                services.courier.post = face
-                services.traffic = face.stats
-                services.load = face.load
-                face.on_arrival = lambda peer: services.mailbox.arrived(peer.name)
-                face.on_gone = partial(_forget, services)
+                _connect(home, services, face)
                 await services.reloader.begin(difference)
                 daemon = Daemon(services, dispatcher, {"zmq": face.endpoint})
                 with _findable(home, settings, services, face.endpoint):
-                    async with (
-                        web(settings, services, dispatcher, daemon.endpoints),
-                        _watching(settings, partial(daemon.reload, Cause("files_edited"))),
-                        services.auditor.rotating(),
-                        services.mailbox.delivering(),
-                        launching(settings, services, face.endpoint),
-                        discovering(settings, services),
-                        awaring(settings, services),
-                    ):
+                    async with _beside(settings, daemon, face.endpoint):
                         yield daemon
 
 
-def _web_access(settings: Settings) -> WebAccess:
-    hosts = HostRules(settings.web_fetch_allow_hosts or None, settings.web_fetch_deny_hosts)
-    if settings.web_fetch_private:
-        log.warning("web_fetch_private", danger="agents can reach this host and its networks")
-    return WebAccess(hosts, private=settings.web_fetch_private)
+def _handlers(settings: Settings) -> dict[str, Handler]:
+    loaded = load_all_handlers(settings)
+    for failure in loaded.failures:
+        log.error("handlers_not_loaded", module=failure.module, problem=str(failure))
+    return loaded.handlers
 
 
-async def _load(services: Services) -> None:
-    """Take over what outlives a restart."""
-    await services.approvals.load()
-    await services.tokens.load()
+def _connect(home: Home, services: Services, face: Face) -> None:
+    """Tell services of connections, and the socket of what they have to say."""
+    services.keyring.on_revoke = partial(_end, home, services, face.evict)
+    services.courier.post = face
+    services.traffic = face.stats
+    services.load = face.load
+    face.on_arrival = lambda peer: services.mailbox.arrived(peer.name)
+    face.on_gone = partial(_forget, services)
+
+
+@asynccontextmanager
+async def _beside(settings: Settings, daemon: Daemon, endpoint: str) -> AsyncGenerator[None]:
+    """Everything that goes on beside the socket, for as long as this is open."""
+    services = daemon.services
+    async with (
+        web(settings, services, daemon.dispatcher, daemon.endpoints),
+        _watching(settings, partial(daemon.reload, Cause("files_edited"))),
+        services.auditor.rotating(),
+        services.mailbox.delivering(),
+        launching(settings, services, endpoint),
+        discovering(settings, services),
+        awaring(settings, services),
+        upstreaming(settings, services),
+    ):
+        yield
 
 
 @contextmanager
@@ -196,9 +157,8 @@ def _findable(home: Home, settings: Settings, services: Services, endpoint: str)
     def changed(modules: list[str]) -> None:
         try:
             remember_extensions(home, settings, modules)
-        except (
-            HomeError
-        ) as error:  # commands beside the daemon know less; it is served all the same
+        # Commands beside the daemon know less then; it is served all the same.
+        except HomeError as error:
             log.warning("served_not_written", problem=error.message)
 
     try:
@@ -256,7 +216,7 @@ async def serve_until_stopped(
                 await daemon.reload(Cause("signal"))
 
 
-def leave() -> None:
+def leave(code: int = 0) -> None:
     """End the process when everything is closed but a handler still blocks its thread.
 
     Nothing can stop such a thread, and the interpreter would wait for it.
@@ -269,4 +229,4 @@ def leave() -> None:
         log.warning("handlers_abandoned", threads=deaf)
         sys.stdout.flush()
         sys.stderr.flush()
-        os._exit(0)
+        os._exit(code)

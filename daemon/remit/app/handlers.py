@@ -35,9 +35,11 @@ BUILT_IN = (
     "remit.handlers.permission",
     "remit.handlers.review",
     "remit.handlers.session",
+    "remit.handlers.skill",
     "remit.handlers.state",
     "remit.handlers.system",
     "remit.handlers.token",
+    "remit.handlers.upstream",
 )
 
 

@@ -39,6 +39,9 @@ from remit.runtime.reloader import Reloader
 from remit.runtime.services import Services
 from remit.runtime.session_keeper import SessionKeeper
 from remit.runtime.token_keeper import TokenKeeper
+from remit.runtime.tool_reviews import ToolReviews
+from remit.runtime.upstream_memory import Outside, no_servers
+from remit.runtime.upstreams import Upstreams
 from remit.store.protocol import Store
 from remit.store.records import FileLimits
 
@@ -93,6 +96,7 @@ def make_services(  # noqa: PLR0913 - one argument a part
     search: Search | None = None,
     extension_modules: Iterable[str] = (),
     cards: Cards | None = None,
+    outside: Outside | None = None,
 ) -> Services:
     """Put the long-lived parts together."""
     lapsing_clock = ForwardClock(wall_clock, clock)
@@ -108,15 +112,19 @@ def make_services(  # noqa: PLR0913 - one argument a part
     reloader = Reloader(authority, courier, store, ConfigAudit(auditor))
     search = search or Search()
     experience = Experience(wall_clock, enabled=search.learn)
-    finder = Finder(
-        authority,
-        make_engine=search.make_engine,
-        gather=search.gather,
-        experience=experience,
-        usual=search.usual,
-    )
+    finder = _finder(search, authority, experience)
     card_reviews = CardReviews(store, clock=wall_clock)
+    upstreams = Upstreams(
+        authority,
+        reloader,
+        outside or no_servers(authority.current.table),
+        tell=courier.publish,
+        clock=wall_clock,
+    )
+    finder.unavailable = lambda: upstreams.board.unavailable
     return Services(
+        upstreams=upstreams,
+        tool_reviews=ToolReviews(upstreams, auditor, clock=wall_clock),
         finder=finder,
         card_reviews=card_reviews,
         awareness=_awareness(
@@ -155,6 +163,16 @@ def make_services(  # noqa: PLR0913 - one argument a part
         state_value_limit=state_value_limit,
         web=web or WebAccess(),
         file_limits=file_limits or FileLimits(),
+    )
+
+
+def _finder(search: Search, authority: Authority, experience: Experience) -> Finder:
+    return Finder(
+        authority,
+        make_engine=search.make_engine,
+        gather=search.gather,
+        experience=experience,
+        usual=search.usual,
     )
 
 

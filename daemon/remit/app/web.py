@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
+from remit.app.web_mcp import MCP_PATH, mcp_endpoint, mcp_joined
 from remit.config.settings_table import Settings
 from remit.errors import RemitError
 from remit.model.notice import Notice
@@ -56,22 +57,27 @@ async def web(
         serve,
     )
 
+    endpoint = mcp_endpoint(settings, services, dispatcher)
     limits = Limits(
         body_bytes=settings.http_body_limit,
         in_flight=settings.max_in_flight,
         drain_seconds=settings.drain_timeout,
     )
     probes = Probes(lambda: _problems(services), lambda: _numbers(services))
-    async with serve(
-        dispatcher,
-        services.keyring,
-        probes,
-        address=settings.http,
-        origins=settings.http_origins,
-        limits=limits,
-    ) as face:
-        endpoints["http"] = face.endpoint
-        with joined(services, face, Stream):
+    async with (
+        endpoint.serving(),
+        serve(
+            dispatcher,
+            services.keyring,
+            probes,
+            address=settings.http,
+            origins=settings.http_origins,
+            limits=limits,
+            mounts={MCP_PATH: endpoint},
+        ) as face,
+    ):
+        endpoints |= {"http": face.endpoint, "mcp": f"{face.endpoint}{MCP_PATH}"}
+        with joined(services, face, Stream), mcp_joined(services, endpoint):
             yield
 
 

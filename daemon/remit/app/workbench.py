@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from remit.app.handlers import load_all_handlers
+from remit.app.outside_offline import outside_handlers
 from remit.config.files import Files, read_files
 from remit.config.settings_table import Settings
 from remit.config.starter import starter_dir
@@ -72,8 +73,9 @@ def load_universe(
     if events is not None:
         return make_universe(read_event_list(events)), {}, ()
     loaded = load_all_handlers(settings)
-    specs = [handler.spec for handler in loaded.handlers.values()]
-    return make_universe(specs), loaded.handlers, loaded.failures
+    handlers = {**outside_handlers(settings), **loaded.handlers}
+    specs = [handler.spec for handler in handlers.values()]
+    return make_universe(specs), handlers, loaded.failures
 
 
 def read_event_list(path: Path) -> list[EventSpec]:

@@ -1,0 +1,91 @@
+"""What is read before the first client is served: all that outlives a run, and the definitions."""
+
+import structlog
+
+from remit.app.awaring import configured_cards
+from remit.app.discovering import configured_search
+from remit.app.parts import make_services
+from remit.app.reload import open_authority
+from remit.app.upstreaming import configured_servers
+from remit.app.workbench import definition_files
+from remit.config.home import Home
+from remit.config.settings_table import Settings
+from remit.model.web_access import HostRules, WebAccess
+from remit.runtime.capability_reviews import approvals_in, load_decisions
+from remit.runtime.extension_memory import restore
+from remit.runtime.keyring import KeyRing
+from remit.runtime.loading import bring_in
+from remit.runtime.made_capabilities import load_made
+from remit.runtime.reloader import Outcome
+from remit.runtime.services import Services
+from remit.runtime.table import HandlerTable
+from remit.store.protocol import Store
+from remit.store.records import FileLimits
+
+log = structlog.get_logger()
+
+
+async def open_services(
+    settings: Settings, store: Store, table: HandlerTable, operator_key: str
+) -> tuple[Services, Outcome | None]:
+    """The services of a daemon, and how its definitions differ from those of its last run.
+
+    Args:
+        settings: how they are configured.
+        store: what outlived the last run.
+        table: the handlers that are there whatever that was.
+        operator_key: the public key of the operator.
+
+    Raises:
+        DefinitionError: the definitions do not compile.
+    """
+    decisions = await load_decisions(store)
+    search = configured_search(settings)
+    restored = await restore(store, table, search.gather, settings.extension_modules, bring_in)
+    outside = await configured_servers(settings, restored.table)
+    authority, difference = await open_authority(
+        outside.restored.table,
+        lambda: definition_files(settings),
+        store,
+        approvals=approvals_in(decisions),
+        made=await load_made(store),
+    )
+    keyring = KeyRing(operator_key, authority.fleet)
+    await keyring.load(store)
+    services = make_services(
+        authority,
+        store,
+        keyring,
+        audit_sample=settings.audit_sample,
+        audit_folder=Home(settings.home).audit,
+        audit_keep=settings.audit_keep,
+        approval_timeout=settings.approval_timeout,
+        approval_wait=settings.approval_wait,
+        decisions=decisions,
+        state_value_limit=settings.state_value_limit,
+        web=_web_access(settings),
+        file_limits=_file_limits(settings),
+        search=search,
+        extension_modules=settings.extension_modules,
+        cards=configured_cards(settings),
+        outside=outside,
+    )
+    services.extensions.begin(restored)
+    await services.approvals.load()
+    await services.tokens.load()
+    return services, difference
+
+
+def _web_access(settings: Settings) -> WebAccess:
+    hosts = HostRules(settings.web_fetch_allow_hosts or None, settings.web_fetch_deny_hosts)
+    if settings.web_fetch_private:
+        log.warning("web_fetch_private", danger="agents can reach this host and its networks")
+    return WebAccess(hosts, private=settings.web_fetch_private)
+
+
+def _file_limits(settings: Settings) -> FileLimits:
+    return FileLimits(
+        size=settings.file_size_limit,
+        count=settings.file_count_limit,
+        total=settings.file_total_limit,
+    )

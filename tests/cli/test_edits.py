@@ -67,6 +67,12 @@ def test_a_plan_names_widenings_first_and_the_summary_last(
         "limits_changed": {},
         "approval_added": [],
         "approval_removed": [],
+        "tools_shown": [],
+        "tools_hidden": ["state:set"],
+        "tools_changed": [],
+        "exposure_changed": [],
+        "pinned_added": [],
+        "pinned_removed": [],
         "review_added": [],
         "review_removed": [],
         "denied_added": [],
@@ -80,6 +86,7 @@ def test_a_plan_names_widenings_first_and_the_summary_last(
     text = shell.run("plan", *between(folders)).out.splitlines()
     assert "  + state:get" in text
     assert "  - state:set" in text
+    assert not [line for line in text if "no tool any more" in line]
     assert "  ~ max_concurrent: no limit → 3" in text
     assert text[-1].startswith("7 granted, 1 revoked in ")
 
@@ -102,6 +109,8 @@ capabilities:
         ("", "disallowed_tools: [Bash]", "denied_added", "Bash", "denied, so no"),
         ("", "capabilities: {read: true, write: true}", "review_added", "write", "waits for a sec"),
         ("capabilities: [read, write]", "", "review_removed", "write", "no longer waits for a sec"),
+        ("", "pinned: [state:get]", "pinned_added", "state:get", "listed whatever"),
+        ("pinned: [state:get]", "", "pinned_removed", "state:get", "listed as the exposure says"),
     ],
 )
 def test_a_plan_shows_what_changes_authority_without_granting_or_revoking(
@@ -133,6 +142,22 @@ def test_a_plan_shows_what_a_profile_would_start(shell: Shell, folders: tuple[Pa
     old, new = shell.json("plan", *between(folders))["profiles"]["p"]["launcher_changed"]
     assert (old, new["ready"], new["args"]) == (None, "claude", ["-p", "go on"])
     assert "  ~ starts: nothing → claude -p 'go on'" in shell.run("plan", *between(folders)).out
+
+
+def test_a_plan_shows_which_tools_are_listed(shell: Shell) -> None:
+    for name, shown in (("old", "true"), ("new", "false")):
+        text = HELD_BACK.replace("REVIEW", "false").replace(
+            "[state:get]", f"[state:get], mcp_tools: {shown}"
+        )
+        shell.write(f"{name}/capabilities.yaml", text)
+    shell.write("old/compositions/p.yaml", "name: p\ncapabilities: [read, write]\n")
+    shell.write("new/compositions/p.yaml", "name: p\ncapabilities: [read, write]\nexposure: turn\n")
+    folders = ("--from", str(shell.folder / "old"), "--to", str(shell.folder / "new"))
+    change = shell.json("plan", *folders)["profiles"]["p"]
+    assert (change["exposure_changed"], change["tools_hidden"]) == (["all", "turn"], ["state:get"])
+    text = shell.run("plan", *folders).out
+    assert "  ~ exposure: all → turn" in text
+    assert "  ~ state:get: is no tool any more" in text
 
 
 def test_a_plan_shows_where_in_the_state_a_profile_may_work(shell: Shell) -> None:
@@ -191,6 +216,7 @@ capabilities:
         "deprecated_in_use",
         "broken_requirements",
         "tool_name_conflicts",
+        "exposure_mistakes",
         "commands_not_allowed",
     }
     (dead,) = report["dead_patterns"]
@@ -213,6 +239,24 @@ def test_lint_reports_tool_names_that_two_events_would_share(shell: Shell) -> No
     report = shell.json("lint", "--catalogue", str(path), "--events", str(events), code=1)
     (conflict,) = report["tool_name_conflicts"]
     assert conflict["events"] == ["async:state_get", "async_state:get"]
+    assert conflict["names"] == {
+        "async:state_get": "async__state_get",
+        "async_state:get": "async_state__get",
+    }
+    text = shell.run("lint", "--catalogue", str(path), "--events", str(events)).out
+    assert "    async:state_get is shown as async__state_get" in text
+
+
+def test_lint_says_how_to_repair_a_profile_that_could_find_nothing(shell: Shell) -> None:
+    text = "version: 1\ncapabilities: {k: {description: d, event_patterns: [state:get]}}\n"
+    path = shell.write("mine/capabilities.yaml", text)
+    more = "capabilities: [k]\nexposure: discovered\npinned: [state:set]\n"
+    shell.write("mine/compositions/p.yaml", f"name: p\n{more}")
+    report = shell.json("lint", "--catalogue", str(path), code=1)
+    found = [(one["name"], one["line"]) for one in report["exposure_mistakes"]]
+    assert found == [("discovered", 3), ("state:set", 4)]
+    text = shell.run("lint", "--catalogue", str(path)).out
+    assert "    hint: allow discovery:discover, or write 'exposure: all'" in text
 
 
 @pytest.fixture

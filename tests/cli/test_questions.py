@@ -76,6 +76,23 @@ def test_resolve_tells_what_a_profile_grants(shell: Shell, contract: tuple[str, 
     assert "max_children 5" in text
 
 
+def test_resolve_tells_which_tools_are_listed_at_once(
+    shell: Shell, contract: tuple[str, ...]
+) -> None:
+    report = shell.json("resolve", MULTI, *contract)
+    assert (report["exposure"], report["pinned"]) == ("all", [])
+    path = shell.write("mine/capabilities.yaml", "version: 1\ncapabilities: {}\n")
+    text = "name: p\nadditional_tools: ['state:*', discovery:discover]\nexposure: turn\n"
+    shell.write("mine/compositions/p.yaml", f"{text}pinned: ['state:s*', state:get]\n")
+    report = shell.json("resolve", "p", "--catalogue", str(path))
+    assert (report["exposure"], report["pinned"]) == ("turn", ["state:get", "state:set"])
+    text = shell.run("resolve", "p", "--catalogue", str(path)).out
+    assert "  exposure: turn" in text
+    assert "  always listed: state:get, state:set" in text
+    reading = shell.json("resolve", "p", "--max-effect", "read", "--catalogue", str(path))
+    assert (reading["exposure"], reading["pinned"]) == ("turn", ["state:get"])
+
+
 def test_resolve_takes_variables_and_an_effect(shell: Shell, contract: tuple[str, ...]) -> None:
     report = shell.json("resolve", "reviewer", "--var", "team=docs", *contract)
     assert report["prompt"] == "You review the work of team docs."

@@ -41,6 +41,7 @@ def test_the_starter_drifts_only_where_handlers_are_still_to_come(shell: Shell) 
         "deprecated_in_use": [],
         "broken_requirements": [],
         "tool_name_conflicts": [],
+        "exposure_mistakes": [],
         "commands_not_allowed": [],
     }
 

@@ -83,6 +83,13 @@ class DaemonQuestions:
         found = self._if_known("agent:status", {"agent_id": subject})
         return found["bill"] if found is not None else None
 
+    def tools_of(self, subject: str) -> frozenset[str] | None:
+        """The events that are tools of an agent now; None for what is no agent."""
+        if self._if_known("agent:status", {"agent_id": subject}) is None:
+            return None
+        found = self._remit.call("agent:runtime", {"agent_id": subject})
+        return frozenset(tool["event"] for tool in found["tools"])
+
     def discover(self, subject: str, question: dict[str, Any]) -> Any:
         """What an agent, or else a profile, would find."""
         found = self._if_known("discovery:discover", question | {"agent": subject})
@@ -96,6 +103,23 @@ class DaemonQuestions:
         while answer["next"] is not None:
             page = self._remit.call("awareness:cards", {"after": answer["next"]})
             answer = page | {"items": answer["items"] + page["items"]}
+        return answer
+
+    def upstreams(self) -> dict[str, Any]:
+        """Every outside server that the caller may know of, page by page."""
+        answer: dict[str, Any] = self._remit.call("upstream:list")
+        while answer["next"] is not None:
+            page = self._remit.call("upstream:list", {"after": answer["next"]})
+            answer = answer | page | {"items": answer["items"] + page["items"]}
+        if answer.pop("truncated", False):  # their tools did not fit into one message
+            asked = ({"name": item["name"]} for item in answer["items"])
+            pages = [self._remit.call("upstream:list", one) for one in asked]
+            answer["items"] = [item for page in pages for item in page["items"]]
+        return answer
+
+    def check_upstream(self, name: str, *, timeout: float) -> dict[str, Any]:
+        """Let the daemon ask an outside server for its tools."""
+        answer: dict[str, Any] = self._remit.call("upstream:check", {"name": name}, timeout=timeout)
         return answer
 
     def holders(self, event: str) -> list[str]:

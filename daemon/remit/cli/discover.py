@@ -7,7 +7,9 @@ import click
 from remit.cli.connection import daemon_answers
 from remit.cli.options import Asked, asked_about_definitions
 from remit.cli.outcome import next_step, print_json, say
+from remit.cli.toolsets import tools_of
 from remit.model.descriptor import DESCRIPTOR_KINDS
+from remit.runtime.tool_formats import SEARCH_FORMATS, SearchFormat, found
 
 _NAME, _KIND = 34, 10
 
@@ -21,6 +23,12 @@ _NAME, _KIND = 34, 10
 @click.option("--top", type=click.IntRange(1, 50), help="How many summaries; 5 when absent.")
 @click.option("--budget", type=click.IntRange(0), help="Tokens in all; 1850 when absent.")
 @click.option("--full", is_flag=True, help="Print the texts that the subject would be given.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(SEARCH_FORMATS),
+    help="What to answer a model that searched for deferred tools.",
+)
 @asked_about_definitions
 def discover(  # noqa: PLR0913 - one for each option
     ask: Asked,
@@ -33,14 +41,21 @@ def discover(  # noqa: PLR0913 - one for each option
     top: int | None,
     budget: int | None,
     full: bool,
+    form: SearchFormat | None,
 ) -> None:
     """Find the tools and skills that fit QUERY, of those that a subject may use."""
+    if form is not None and (full or kind not in (None, "tool")):
+        raise click.UsageError("--format answers with tools, so no --full and no other --kind")
     config = {"top_k": top, "total_tokens": budget}
     question: dict[str, Any] = {"query": query, "only_available": only_available}
-    question |= {"kind": kind} if kind else {}
+    question |= {"kind": kind or "tool"} if kind or form else {}
     question |= {"category": category} if category else {}
     question["config"] = {name: value for name, value in config.items() if value is not None}
     answer = _ask(ask, subject, question)
+    if form is not None:
+        tools = tools_of(ask, subject)[0]["tools"]
+        print_json(found(tools, [item["id"] for item in answer["capabilities"]], form))
+        return
     if ask.as_json:
         print_json(answer)
         return

@@ -21,15 +21,21 @@ from remit.policy.plan import plan as make_plan
 Folder = click.Path(exists=True, file_okay=False, path_type=Path)
 
 
-_HELD_BACK = {
+_TOLD = {
     "approval_removed": "no longer waits for approval",
     "approval_added": "waits for approval at each call",
     "review_added": "waits for a security review",
     "review_removed": "no longer waits for a security review",
     "denied_removed": "no longer denied, so its agents can be given it",
     "denied_added": "denied, so no agent of it can be given it",
+    "tools_shown": "becomes a tool",
+    "tools_hidden": "is no tool any more",
+    "tools_changed": "is described otherwise in tool lists",
+    "pinned_added": "listed whatever the exposure",
+    "pinned_removed": "listed as the exposure says",
 }
 """What a plan tells beside what comes and goes."""
+_TOOLS = ("tools_shown", "tools_hidden")
 
 
 @click.command()
@@ -73,19 +79,11 @@ def say_plan(report: dict[str, Any], then: str = "check") -> None:
     """Print a plan: who gets more first, the summary last."""
     for name, change in report["profiles"].items():
         say(click.style(name, bold=True))
-        for key, sign, colour in (
-            ("granted", "+", "green"),
-            ("tools_granted", "+", "green"),
-            ("revoked", "-", "red"),
-            ("tools_revoked", "-", "red"),
-        ):
-            for entry in change[key]:
-                say(click.style(f"  {sign} {entry}", fg=colour))
-        held_back = ((entry, _HELD_BACK[key]) for key in _HELD_BACK for entry in change[key])
-        for entry, what in held_back:
-            say(click.style(f"  ~ {entry}: {what}", fg="yellow"))
+        _say_rights(change)
         for limit, (old, new) in change["limits_changed"].items():
             say(click.style(f"  ~ {limit}: {_limit(old)} → {_limit(new)}", fg="yellow"))
+        if change["exposure_changed"]:
+            say(click.style(f"  ~ exposure: {' → '.join(change['exposure_changed'])}", fg="yellow"))
         _say_launcher(change["launcher_changed"])
     summary = report["summary"]
     say(
@@ -96,6 +94,22 @@ def say_plan(report: dict[str, Any], then: str = "check") -> None:
         say(f"{summary['agents']} living agents are affected")
     if then:
         next_step(then)
+
+
+def _say_rights(change: dict[str, Any]) -> None:
+    for key, sign, colour in (
+        ("granted", "+", "green"),
+        ("tools_granted", "+", "green"),
+        ("revoked", "-", "red"),
+        ("tools_revoked", "-", "red"),
+    ):
+        for entry in change[key]:
+            say(click.style(f"  {sign} {entry}", fg=colour))
+    told = {*change["granted"], *change["revoked"]}  # and with them their tools
+    for key, what in _TOLD.items():
+        for entry in change[key]:
+            if entry not in told or key not in _TOOLS:
+                say(click.style(f"  ~ {entry}: {what}", fg="yellow"))
 
 
 def _say_launcher(change: Sequence[dict[str, Any] | None]) -> None:
@@ -135,6 +149,10 @@ def lint(ask: Asked) -> None:
                 )
                 more = finding.get("message") or ", ".join(finding.get("events", ()))
                 say(f"{place}{finding['name']} [{category}]{' ' + more if more else ''}")
+                for event, name in finding.get("names", {}).items():
+                    say(f"    {event} is shown as {name}")
+                if finding.get("hint"):
+                    say(f"    hint: {finding['hint']}")
         say(f"{found} findings" if found else "no drift")
         next_step("check")
     sys.exit(NO if found else 0)

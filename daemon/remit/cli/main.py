@@ -28,7 +28,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "tools": ("toolsets", "List the tools of a profile or agent, with their token bill."),
     "discover": ("discover", "Find the tools that fit a request, with their token bill."),
     "cards": ("cards", "List, check and try the cards that agents are given."),
-    "claude-args": ("toolsets", "Print arguments for the Claude command line."),
+    "scan": ("scan", "Look for poisoned tools, skills and cards, on this machine alone."),
+    "claude-args": ("hosts", "Print arguments for the Claude command line."),
+    "mcp-config": ("hosts", "Print the file that gives a host the tools of a profile."),
+    "mcp": ("mcp", "Serve the tools of an agent to an MCP host."),
     "serve": ("daemon", "Run the daemon in the foreground."),
     "demo": ("demo", "Watch three scripted agents work; start here."),
     "call": ("daemon", "Call an event of the running daemon."),
@@ -39,6 +42,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "top": ("watching", "Show who and what is busy."),
     "audit": ("audit", "Look up what was decided, and prove that nobody changed it."),
     "review": ("review", "Approve or reject calls and capabilities that wait."),
+    "upstream": ("upstream", "Put other MCP servers behind remit."),
     "key": ("keys", "Give keys to clients, list them, take them away."),
     "config": ("installation", "Show every setting and where it comes from."),
     "doctor": ("installation", "Find what is wrong with this installation."),
@@ -113,7 +117,8 @@ def _main_for_programs(given: list[str]) -> Any:
 def main(arguments: list[str] | None = None) -> Any:
     """Run the command line; every failure that we know ends in a message and its exit code."""
     given = sys.argv[1:] if arguments is None else arguments
-    as_json = "--json" in given
+    # What stands behind `--` is meant for somebody else.
+    as_json = "--json" in given[: given.index("--") if "--" in given else None]
     try:
         if as_json:
             return _main_for_programs(given)

@@ -46,11 +46,22 @@ def say(text: str = "") -> None:
     click.echo(text)
 
 
-def next_step(arguments: str) -> None:
-    """End a screen with the one command to go on with; silent when nobody is looking."""
-    if sys.stdout.isatty() or os.environ.get("REMIT_SHOW_NEXT"):
+def counted(count: int, word: str) -> str:
+    """`1 tool`, `2 tools`, `2 capabilities`."""
+    if count == 1:
+        return f"1 {word}"
+    return f"{count} {word[:-1]}ies" if word.endswith("y") else f"{count} {word}s"
+
+
+def next_step(arguments: str, *, aside: bool = False) -> None:
+    """End a screen with the one command to go on with; silent when nobody is looking.
+
+    `aside`: on stderr and always, because the answer itself goes into a file.
+    """
+    if aside or sys.stdout.isatty() or os.environ.get("REMIT_SHOW_NEXT"):
         command = os.environ.get("REMIT_INVOKED_AS", "remit")
-        click.echo(click.style(f"\nnext: {command} {arguments}", dim=True))
+        line = f"next: {command} {arguments}" if aside else f"\nnext: {command} {arguments}"
+        click.echo(click.style(line, dim=True), err=aside)
 
 
 def say_problems(problems: Iterable[Problem]) -> None:

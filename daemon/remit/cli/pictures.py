@@ -12,7 +12,9 @@ from remit.model.suggest import did_you_mean
 
 
 @click.command()
-@click.argument("kind", type=click.Choice(["capability", "composition", "manifest", "card"]))
+@click.argument(
+    "kind", type=click.Choice(["capability", "composition", "manifest", "card", "upstreams"])
+)
 @click.option("--json", is_flag=True, expose_value=False, help="A schema is always JSON.")
 def schema(kind: str) -> None:
     """Print the JSON Schema of a kind of file, for editors that complete and check."""

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from remit.app.outside_offline import outside_problems
 from remit.app.workbench import Workbench, definition_files, load_universe, open_workbench
 from remit.cli.connection import daemon_answers
 from remit.cli.options import Asked, asked_about_definitions, variables_of
@@ -28,14 +29,16 @@ def check(ask: Asked) -> None:
     settings = ask.settings()
     universe, _, failures = load_universe(settings, ask.events)
     files = definition_files(settings)
+    outside = outside_problems(settings)
     try:
         compiled = compile_files(files, universe).catalogue
         launchers = launcher_warnings(compiled, Commands(settings.launch_commands))
-        found = (*compiled.warnings, *files.illustrate(launchers))
+        found = (*compiled.warnings, *files.illustrate(launchers), *outside)
         problems = tuple(sorted(found, key=by_place))
         report = check_report(compiled, problems)
     except DefinitionError as error:
-        problems, report = error.problems, check_report(None, error.problems)
+        problems = (*error.problems, *outside)
+        report = check_report(None, problems)
     if ask.as_json:
         print_json(report)
     else:
@@ -85,8 +88,10 @@ def resolve(
             "waits for approval": "approval_required",
             "model tools": "allowed_claude_tools",
             "waiting for review": "pending_review",
+            "always listed": "pinned",
         },
     )
+    say(f"  exposure: {report['exposure']}")
     shown = (report["denied_events"] or report["allowed_events"] or ["system:health"])[0]
     next_step(f"why {profile} {shown}")
 

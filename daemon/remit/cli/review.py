@@ -10,10 +10,13 @@ from remit.cli.connection import connected
 from remit.cli.options import Asked, asked
 from remit.cli.outcome import next_step, print_json, say
 
+_MARK = 12
+"""How much of a fingerprint is shown; it is enough to name one."""
+
 
 @click.group()
 def review() -> None:
-    """Approve or reject calls that wait, and capabilities and cards that need a review."""
+    """Approve or reject calls that wait, and capabilities, cards and tools that need a review."""
 
 
 @review.command("list")
@@ -24,7 +27,9 @@ def review() -> None:
     help="Those that wait, or those that were decided.",
 )
 @click.option(
-    "--kind", type=click.Choice(["approval", "capability", "card"]), help="Only one kind."
+    "--kind",
+    type=click.Choice(["approval", "capability", "card", "tool"]),
+    help="Only one kind.",
 )
 @asked
 def list_(ask: Asked, *, status: str, kind: str | None) -> None:
@@ -55,16 +60,37 @@ def _lines(item: dict[str, Any]) -> list[str]:
     if item["kind"] == "card":
         where = f"    {item['file']} ({item['source']}), suspicious to {item['score']} of 100"
         return [item["id"], where, *(f"    {reason}" for reason in item["reasons"]), *note]
+    if item["kind"] == "tool":
+        return [*_tool_lines(item), *note]
     data = msgspec.json.encode(item["data"]).decode()
     until = datetime.fromtimestamp(item["expires_at"]).astimezone().strftime("%H:%M:%S")
     asked_by = f"    asked by {item['requested_by']}, lapses at {until}"
     return [f"{item['id']}  {item['event']} {data}", asked_by, *note]
 
 
+def _tool_lines(item: dict[str, Any]) -> list[str]:
+    """What a yes to an outside tool would be a yes to: all of it, or all that has changed."""
+    mark = item["fingerprint"][:_MARK]
+    lines = [
+        f"{item['id']}@{mark}",
+        f"    {item['event']}, {item['effect'] or 'no effect known'}"
+        + (", gone from its server" if item["gone"] else ""),
+        *(f"    {reason}" for reason in item["reasons"]),
+    ]
+    for change in item["diff"]:
+        sides = [("-", change["old"]), ("+", change["new"])]
+        lines.append(f"    {change['field']}:")
+        for sign, text in sides:
+            lines += [f"      {sign} {line}" for line in (text or "").split("\n") if text]
+    return lines
+
+
 def _decide(ask: Asked, names: tuple[str, ...], decision: str, note: str) -> None:
     if len(names) > 2:  # noqa: PLR2004 - a profile and a capability
-        raise click.UsageError("name one review: its ID, a PROFILE and a CAPABILITY, or card ID")
-    separator = ":" if names[0] == "card" else "/"
+        raise click.UsageError(
+            "name one review: its ID, a PROFILE and a CAPABILITY, card ID, or tool SERVER/TOOL"
+        )
+    separator = ":" if names[0] in ("card", "tool") else "/"
     data = {"id": separator.join(names), "decision": decision, "note": note}
     with connected(ask.settings()) as remit:
         answer = remit.call("review:decide", data)
@@ -76,6 +102,13 @@ def _decide(ask: Asked, names: tuple[str, ...], decision: str, note: str) -> Non
     elif answer["kind"] == "card":
         may = "may" if answer["status"] == "approved" else "is not to"
         say(f"{answer['status']}: the card {answer['card']} {may} be injected as it is now")
+    elif answer["kind"] == "tool":
+        may = "may" if answer["status"] == "approved" else "may not"
+        names_ = ", ".join(
+            f"{one['tool']}@{one['fingerprint'][:_MARK]}" for one in answer["decided"]
+        )
+        say(f"{answer['status']}: of {answer['upstream']} {may} be called: {names_}")
+        say(f"  revision {answer['revision']} is in force")
     else:
         verb = "gets" if answer["status"] == "approved" else "does not get"
         events = ", ".join([*answer["grants"], *answer["claude_tools"]]) or "nothing"
@@ -89,7 +122,7 @@ def _decide(ask: Asked, names: tuple[str, ...], decision: str, note: str) -> Non
 @click.option("--note", default="", help="Why; whoever asked is told.")
 @asked
 def approve(ask: Asked, id: tuple[str, ...], *, note: str) -> None:  # noqa: A002 - as shown
-    """Approve the call ID, a capability: PROFILE CAPABILITY, or a card: card ID."""
+    """Approve the call ID; a capability: PROFILE CAPABILITY; card ID; or tool SERVER/TOOL."""
     _decide(ask, id, "approve", note)
 
 
@@ -98,5 +131,5 @@ def approve(ask: Asked, id: tuple[str, ...], *, note: str) -> None:  # noqa: A00
 @click.option("--note", default="", help="Why; whoever asked is told.")
 @asked
 def reject(ask: Asked, id: tuple[str, ...], *, note: str) -> None:  # noqa: A002 - as shown
-    """Reject the call ID, a capability: PROFILE CAPABILITY, or a card: card ID."""
+    """Reject the call ID; a capability: PROFILE CAPABILITY; card ID; or tool SERVER/TOOL."""
     _decide(ask, id, "reject", note)

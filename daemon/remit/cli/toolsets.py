@@ -1,29 +1,46 @@
-"""What a profile looks like to a model and its host: tools, claude-args."""
+"""What a profile looks like to a model: tools."""
 
-import shlex
 from typing import Any
 
 import click
+import msgspec
 
 from remit.app.workbench import open_workbench
 from remit.cli.connection import daemon_answers
 from remit.cli.options import Asked, asked_about_definitions
 from remit.cli.outcome import next_step, print_json, say
+from remit.errors import InvalidDataError
 from remit.policy.compiler import resolve as resolve_profile
-from remit.policy.host_arguments import Server, claude_arguments
-from remit.runtime.describe import tool_list
+from remit.runtime.event_descriptors import DISCOVER
+from remit.runtime.tool_formats import TOOL_FORMATS, ToolFormat, formatted
+from remit.runtime.tool_list import tool_list
 
 
 @click.command()
 @click.argument("subject")
 @click.option("--thin", is_flag=True, help="Names and one line each; schemas on demand.")
+@click.option("--format", "form", type=click.Choice(TOOL_FORMATS), help="Ready for an interface.")
+@click.option("--defer", is_flag=True, help="Let the model search for all but the pinned tools.")
 @asked_about_definitions
-def tools(ask: Asked, subject: str, *, thin: bool) -> None:
+def tools(ask: Asked, subject: str, *, thin: bool, form: ToolFormat | None, defer: bool) -> None:
     """List the tools of SUBJECT, a profile or an agent, with their token bill."""
-    profile, turns = _subject(ask, subject)
-    bench = open_workbench(ask.settings(), ask.events)
-    grant = resolve_profile(bench.catalogue, profile)
-    report = tool_list(bench.handlers, bench.catalogue, grant, thin=thin)
+    if form is not None and thin:
+        raise click.UsageError("--thin leaves schemas out, and --format needs them")
+    if defer and form in (None, "mcp"):
+        raise click.UsageError("--defer needs --format anthropic or --format openai")
+    report, turns = tools_of(ask, subject, thin=thin)
+    exposure, searchable = report.pop("exposure"), report.pop("searchable")
+    if form is not None:
+        if defer and not searchable:
+            raise InvalidDataError(
+                f"{subject!r} may not search, so it would never find a deferred tool",
+                hint=f"grant {DISCOVER}, or leave --defer out",
+            )
+        waits = searchable and (defer or exposure != "all")
+        print_json({"tools": formatted(report["tools"], form, defer=waits)})
+        return
+    # Only worth a word where a host is shown less than this list.
+    report |= {"exposure": exposure} if exposure != "all" else {}
     report |= {"bill": turns} if turns is not None else {}
     if ask.as_json:
         print_json(report)
@@ -41,25 +58,32 @@ def tools(ask: Asked, subject: str, *, thin: bool) -> None:
     next_step(f'discover "what you want to do" --as {subject}')
 
 
-def _subject(ask: Asked, subject: str) -> tuple[str, dict[str, Any] | None]:
-    """The profile and the bill of an agent that the running daemon knows, else a profile."""
+class _Subject(msgspec.Struct, frozen=True):
+    """Whose tools are asked for."""
+
+    profile: str
+    events: frozenset[str] | None = None
+    """What an agent is shown now: it may hold less than its profile, or more."""
+    bill: dict[str, Any] | None = None
+
+
+def tools_of(
+    ask: Asked, subject: str, *, thin: bool = False
+) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """The tools of a subject, and what the turns of an agent cost."""
+    whose = _subject(ask, subject)
+    bench = open_workbench(ask.settings(), ask.events)
+    grant = resolve_profile(bench.catalogue, whose.profile)
+    if (events := whose.events) is not None:
+        grant = msgspec.structs.replace(grant, exposed=events, pinned=grant.pinned & events)
+    return tool_list(bench.handlers, bench.catalogue, grant, thin=thin), whose.bill
+
+
+def _subject(ask: Asked, name: str) -> _Subject:
+    """An agent that the running daemon knows, else a profile."""
     if not ask.about_files:
         with daemon_answers(ask.settings()) as daemon:
             if daemon is not None:
-                return daemon.profile_of(subject), daemon.bill_of(subject)
-    return subject, None
-
-
-@click.command("claude-args")
-@click.argument("profile")
-@asked_about_definitions
-def claude_args(ask: Asked, profile: str) -> None:
-    """Print arguments for the Claude command line that match PROFILE."""
-    bench = open_workbench(ask.settings(), ask.events)
-    grant = resolve_profile(bench.catalogue, profile)
-    server = Server("remit", ("mcp", "--profile", profile))
-    arguments = claude_arguments(bench.catalogue.universe, grant, server)
-    if ask.as_json:
-        print_json({"profile": profile, "arguments": arguments})
-    else:
-        click.echo(shlex.join(arguments))
+                profile = daemon.profile_of(name)
+                return _Subject(profile, daemon.tools_of(name), daemon.bill_of(name))
+    return _Subject(name)

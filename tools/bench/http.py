@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from processes import free_port, running, until_it_listens
 from report import INSTALL, ROOT, Report, arguments, use_checkout
 
 use_checkout()
@@ -35,7 +36,6 @@ REQUESTS = 6_000
 ROUNDS = 3
 CONNECTIONS = (1, 16)
 EVENTS = {"1 event": 1, "20 events": 20}
-PATIENCE = 20.0
 
 
 class Server:
@@ -51,16 +51,6 @@ class Server:
         text = Path(f"/proc/{self.process.pid}/stat").read_text(encoding="ascii")
         fields = text.rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / TICKS
-
-
-@contextmanager
-def running(process: "subprocess.Popen[bytes]") -> Iterator[None]:
-    """Stop a process when it is no longer needed."""
-    try:
-        yield
-    finally:
-        process.terminate()
-        process.wait(PATIENCE)
 
 
 @contextmanager
@@ -81,20 +71,11 @@ def daemon(folder: Path) -> Iterator[Server]:
 @contextmanager
 def peer(name: str) -> Iterator[Server]:
     """One of the others."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     program = str(HERE / "http_peers.py")
     process = subprocess.Popen([sys.executable, "-P", program, name, str(port)])  # noqa: S603
     with running(process):
-        deadline = time.monotonic() + PATIENCE
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", port)).close()
-                break
-            except OSError:
-                if time.monotonic() > deadline:
-                    raise
-                time.sleep(0.05)
+        until_it_listens(port)
         yield Server(process, port)
 
 

@@ -170,9 +170,11 @@ def new_site() -> Generator[Site]:
         yield Site(Path(folder))
 
 
-def eventually(look: Callable[[], Seen], wanted: Callable[[Seen], bool]) -> Seen:
+def eventually(
+    look: Callable[[], Seen], wanted: Callable[[Seen], bool], *, seconds: float = PATIENCE
+) -> Seen:
     """Look again and again until it is as wanted; each look waits for the daemon by itself."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + seconds
     while not wanted(seen := look()):
         assert time.monotonic() < deadline, f"still {seen!r}"
     return seen

@@ -82,6 +82,44 @@ def test_those_concerned_are_told(site: Site) -> None:
         assert "state_rwite" in rejected.data["errors"][0]["message"]
 
 
+def test_an_agent_hears_that_fewer_of_its_tools_are_listed_and_another_does_not(site: Site) -> None:
+    listed = "capabilities: {state_read: true}\n"
+    few = listed + "exposure: discovered\npinned: [state:get]\n"
+    for name in ("clerk", "other"):
+        site.add_profile(name, listed)
+    with (
+        site.serving() as daemon,
+        daemon.operator() as operator,
+        daemon.client("bob", "clerk") as bob,
+        daemon.client("eve", "other") as eve,
+        bob.subscribe("permission:changed") as bobs,
+        eve.subscribe("permission:changed") as eves,
+    ):
+        site.add_profile("clerk", few)
+        site.add_profile("other", listed + "pinned: [state:get]\n")
+        planned = site.answer("plan")
+        assert planned["profiles"]["clerk"]["exposure_changed"] == ["all", "discovered"]
+        assert planned["profiles"]["other"]["pinned_added"] == ["state:get"]
+        assert planned["summary"]["agents"] == 1
+        operator.call("config:reload")
+        data = next(iter(bobs)).data
+        assert (data["exposure_changed"], data["pinned_added"]) == (
+            ["all", "discovered"],
+            ["state:get"],
+        )
+        assert not data["gained"] + data["lost"] + data["tools_shown"] + data["tools_hidden"]
+        answer = bob.call("system:discover", {"level": "full", "format": "mcp"})
+        assert (answer["exposure"], answer["searchable"]) == ("discovered", True)
+        assert [tool["event"] for tool in answer["tools"] if tool["pinned"]] == ["state:get"]
+        # Where all tools are listed a pin changes nothing: the first that she hears is the next.
+        site.add_profile("other", few)
+        operator.call("config:reload")
+        first = next(iter(eves)).data
+        assert (first["revision"], first["exposure_changed"]) == (3, ["all", "discovered"])
+        resolved = operator.call("composition:resolve", {"profile": "other"})
+        assert (resolved["exposure"], resolved["pinned"]) == ("discovered", ["state:get"])
+
+
 def test_a_daemon_killed_in_the_middle_of_a_reload_starts_with_one_whole_definition(
     site: Site,
 ) -> None:

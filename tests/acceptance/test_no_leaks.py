@@ -132,6 +132,7 @@ def questions(world: World) -> Iterator[tuple[str, dict[str, Any]]]:
     yield from (("capability:list", {}), ("composition:list", {}), ("permission:matrix", {}))
     yield "capability:get", {"id": "state_reed"}
     yield from (("discovery:stats", {}), ("discovery:refresh", {}), ("discovery:examples", {}))
+    yield from (("skill:list", {}), ("skill:list", {"id": "x"}), ("skill:read", {"id": "x"}))
     yield "state:get", {"key": "nothing"}
     yield "state:get", {"kee": "nothing"}
     for name in [*world.profiles, "obsever"]:
@@ -229,8 +230,8 @@ def test_no_count_counts_what_the_caller_may_not_use(
 
 
 UNEXPOSED = {
-    *("key_management", "audit_read", "reviewing", "config_admin"),
-    *("discovery", "discovery_feedback", "discovery_admin"),
+    *("key_management", "audit_read", "reviewing", "config_admin", "upstream_admin"),
+    *("discovery", "discovery_feedback", "discovery_admin", "skills"),
     *("awareness", "awareness_feedback", "awareness_admin", "own_runtime"),
 }
 """The capabilities of the starter catalogue that say `mcp_tools: false`."""

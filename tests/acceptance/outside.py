@@ -1,0 +1,89 @@
+"""A site with outside servers: what they say, what reached them, and what is decided about them."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from tests.acceptance.site import Daemon, Site
+from tests.upstream.kept import SERVERS
+
+SERVER = SERVERS / "of_file.py"
+NUMBER = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+PROFILE = "capabilities: [outside]\n"
+CAPABILITY = """
+  outside:
+    description: What is let in from outside
+    event_patterns: ["mcp:*"]
+"""
+Tool = dict[str, Any]
+
+
+def tool(name: str, description: str = "", schema: Tool | None = None) -> Tool:
+    return {
+        "name": name,
+        "description": description or f"Does {name} for you.",
+        "inputSchema": schema or {"type": "object"},
+    }
+
+
+class Outside:
+    """A site with outside servers, each with a file that says what its tools are."""
+
+    def __init__(self, site: Site) -> None:
+        self.site = site
+        self.entries: dict[str, Any] = {}
+        site.home.mkdir(mode=0o700)
+        with site.catalogue.open("a", encoding="utf-8") as catalogue:
+            catalogue.write(CAPABILITY)
+        site.add_profile("borrower", PROFILE)
+
+    def file(self, server: str) -> Path:
+        return self.site.folder / f"{server}.json"
+
+    def says(self, server: str, *tools: Tool) -> None:
+        """What a server lists from now on, in one step."""
+        beside = self.file(server).with_suffix(".new")
+        beside.write_text(json.dumps(tools), encoding="utf-8")
+        beside.replace(self.file(server))
+
+    def add(self, server: str, *tools: Tool, **entry: Any) -> None:
+        self.says(server, *tools)
+        command = {"command": sys.executable, "args": ["-S", str(SERVER), str(self.file(server))]}
+        self.entries[server] = {**command, "trust": "on_first_use", **entry}
+        self.write()
+
+    def write(self) -> None:
+        text = json.dumps({"version": 1, "upstreams": self.entries})
+        beside = self.site.folder / "beside"
+        beside.write_text(text, encoding="utf-8")
+        beside.replace(self.site.home / "upstreams.yaml")
+
+    def calls(self, server: str) -> list[Any]:
+        """What has really reached a server."""
+        file = self.file(server).with_suffix(".calls")
+        return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+    def starts(self, server: str) -> int:
+        file = self.file(server).with_suffix(".started")
+        return len(file.read_text().splitlines()) if file.exists() else 0
+
+
+def ask(daemon: Daemon, event: str, /, **data: Any) -> Any:
+    with daemon.operator() as operator:
+        return operator.call(event, data)
+
+
+def waiting(daemon: Daemon, status: str = "pending") -> dict[str, Any]:
+    found = ask(daemon, "review:list", kind="tool", status=status)["items"]
+    return {item["id"]: item for item in found}
+
+
+def approve(daemon: Daemon, id_: str) -> Any:
+    return ask(daemon, "review:decide", id=id_, decision="approve")
+
+
+def served(daemon: Daemon) -> set[str]:
+    with daemon.operator() as operator:
+        items = operator.call("upstream:list")["items"]
+    return {tool["event"] for item in items for tool in item["tools"] if tool["served"]}

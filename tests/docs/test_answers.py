@@ -1,5 +1,7 @@
 """The answers of events have the fields that the reference names."""
 
+import json
+import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -22,6 +24,7 @@ from remit.runtime.registry import event_handler
 async def predict() -> None:
     'Predict.'
 """
+SKILL = "---\nname: review\ndescription: Review a text\n---\nRead it twice.\n"
 CALLS: list[tuple[str, dict[str, Any]]] = [
     ("agent:spawn", {"profile": "communicator", "agent_id": "ann"}),
     ("agent:list", {}),
@@ -99,6 +102,8 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("session:narrow", {"session": "calm", "disallowed_tools": ["key:list"]}),
     ("session:list", {}),
     ("session:close", {"session": "calm"}),
+    ("skill:list", {}),
+    ("skill:read", {"id": "review"}),
     ("state:set", {"key": "a", "value": 1}),
     ("state:get", {"key": "a"}),
     ("state:list", {}),
@@ -116,6 +121,9 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("system:stats", {}),
     ("time:get_current_time", {}),
     ("todo:write_todos", {"todos": []}),
+    ("upstream:list", {}),
+    ("upstream:check", {"name": "notes"}),
+    ("upstream:refresh", {}),
     ("weather:get_forecast", {"city": "Oslo"}),
     ("weather:get_weather", {"city": "Oslo"}),
     ("web:web_fetch", {"url": "http://127.0.0.1:PORT/"}),
@@ -130,11 +138,26 @@ def home() -> Iterator[Path]:
         folder.mkdir(parents=True)
         (folder / "extensions.yaml").write_text(EXTENSION, encoding="utf-8")
         (folder / "tides.py").write_text(MODULE, encoding="utf-8")
+        (folder / "review").mkdir()
+        (folder / "review" / "SKILL.md").write_text(SKILL, encoding="utf-8")
+        add_server(terminal.home)
         terminal.run(
             f"remit serve --extension-modules tides --handler-paths {folder}"
             " --web-fetch-private true"
         )
         yield terminal.home / ".local" / "state" / "remit"
+
+
+def add_server(home: Path) -> None:
+    """An outside server with one tool."""
+    state = home / ".local" / "state" / "remit"
+    state.mkdir(parents=True, mode=0o700)
+    tools = [{"name": "take_note", "inputSchema": {"type": "object"}}]
+    (home / "tools.json").write_text(json.dumps(tools), encoding="utf-8")
+    script = ROOT / "tests" / "upstream" / "servers" / "of_file.py"
+    entry = {"command": sys.executable, "args": ["-S", str(script), str(home / "tools.json")]}
+    text = json.dumps({"upstreams": {"notes": entry}})
+    (state / "upstreams.yaml").write_text(text, encoding="utf-8")
 
 
 def test_every_event_of_the_reference_is_called() -> None:

@@ -29,7 +29,7 @@ LAYERS = [
     {"faces"},
     {"handlers", "builtins"},
     {"runtime"},
-    {"discovery", "awareness", "registry"},
+    {"discovery", "awareness", "registry", "upstream"},
     {"bus", "store", "config", "sandbox"},
     {"policy"},
     {"model"},

@@ -16,6 +16,8 @@
     ├── LimitError                 limit_exceeded      details.retry_after
     ├── ApprovalPendingError       approval_pending    it runs once it is approved; details.review
     ├── FetchError                 fetch_failed        nothing came from outside; details.reason
+    ├── ToolFailedError            tool_failed         an outside tool said so; details.content
+    ├── UnavailableError           unavailable         an outside server is not there now
     ├── StoreError                 store_unavailable
     ├── HandlerError               invalid_handler     a decorated function that cannot be served
     ├── SettingsError              invalid_settings    a configuration value is wrong
@@ -140,6 +142,18 @@ class FetchError(RemitError):
 
     def __init__(self, message: str, *, reason: str, hint: str = "") -> None:
         super().__init__(message, hint=hint, details={"reason": reason})
+
+
+class ToolFailedError(RemitError):
+    """An outside tool was called and answered that it failed; `details.content` is what it said."""
+
+    code = "tool_failed"
+
+
+class UnavailableError(RemitError):
+    """An outside server does not answer now; `details.reason` says why."""
+
+    code = "unavailable"
 
 
 class StoreError(RemitError):

@@ -10,8 +10,8 @@ from remit.cli.connection import daemon_answers
 from remit.cli.options import Asked, asked_about_definitions
 from remit.cli.outcome import next_step, print_json, say
 from remit.errors import InvalidDataError
+from remit.model.exposure import SEARCH
 from remit.policy.compiler import resolve as resolve_profile
-from remit.runtime.event_descriptors import DISCOVER
 from remit.runtime.tool_formats import TOOL_FORMATS, ToolFormat, formatted
 from remit.runtime.tool_list import tool_list
 
@@ -34,7 +34,7 @@ def tools(ask: Asked, subject: str, *, thin: bool, form: ToolFormat | None, defe
         if defer and not searchable:
             raise InvalidDataError(
                 f"{subject!r} may not search, so it would never find a deferred tool",
-                hint=f"grant {DISCOVER}, or leave --defer out",
+                hint=f"grant {SEARCH}, or leave --defer out",
             )
         waits = searchable and (defer or exposure != "all")
         print_json({"tools": formatted(report["tools"], form, defer=waits)})

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 
 import msgspec
 
+from remit.model.exposure import SEARCH
 from remit.model.grant import Grant
 from remit.model.meta_tool import CALL_TOOL, META_TOOL
 from remit.policy.toolnames import tool_names
 from remit.policy.universe import Universe
 
 SERVER_NAME = "remit"
-_SEARCH = "discovery:discover"
 """Whoever holds it is given the tool to search with."""
 
 
@@ -36,6 +36,6 @@ def claude_arguments(universe: Universe, grant: Grant, server: Server) -> list[s
 
 def _meta_tools(grant: Grant) -> list[str]:
     """The tools that are no events; each call through them is decided like any other."""
-    if _SEARCH not in grant.events:
+    if SEARCH not in grant.events:
         return []
     return [META_TOOL] if grant.exposure == "all" else [META_TOOL, CALL_TOOL]

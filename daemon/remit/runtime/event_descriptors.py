@@ -3,14 +3,12 @@
 from collections.abc import Mapping
 
 from remit.model.descriptor import Descriptor, Parameter, SourceRef, parameters_of, tool_id
+from remit.model.exposure import SEARCH
 from remit.policy.catalogue import Catalogue
 from remit.policy.outside_names import server_of
 from remit.policy.toolnames import tool_names
 from remit.runtime.describe import parameters
 from remit.runtime.documented import Documented
-
-DISCOVER = "discovery:discover"
-"""Not found by itself: it is always in the list."""
 
 
 def event_descriptors(
@@ -31,7 +29,7 @@ def event_descriptors(
         if server_of(event)
         else _descriptor(handlers[event], names[event], catalogue)
         for event in sorted(handlers.keys() & names.keys())
-        if event != DISCOVER
+        if event != SEARCH  # it is always in the list
     ]
 
 

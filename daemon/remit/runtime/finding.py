@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 
 from remit.model.descriptor import Descriptor, DescriptorKind
+from remit.model.exposure import SEARCH
 from remit.model.grant import Grant
 from remit.model.meta_tool import meta_tool
 from remit.model.place import DefinitionError
-from remit.runtime.event_descriptors import DISCOVER
 
 if TYPE_CHECKING:
     from remit.discovery.engine import Engine, Found, Options
@@ -112,7 +112,7 @@ def turn_tools(
     found: "Found", engine: "Engine", budget: int
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The tools of a turn inside the budget, the one to search with last; and those left out."""
-    search = {"event": DISCOVER, **meta_tool()}
+    search = {"event": SEARCH, **meta_tool()}
     left = budget - _cost(engine, search)
     listed, skipped = [], []
     for descriptor in found.descriptors:

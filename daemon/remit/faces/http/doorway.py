@@ -7,7 +7,8 @@ import anyio
 import msgspec
 
 from remit.faces.http.body import AnyRequest
-from remit.faces.http.limits import AUDIENCE, Limits, Stats
+from remit.faces.http.identity import bearer_of
+from remit.faces.http.limits import Limits, Stats
 from remit.faces.http.problems import ProblemError, problem
 from remit.model.bearer import Bearer
 from remit.runtime.call import Call, Door, Guard, Job
@@ -37,11 +38,7 @@ class Doorway:
         if not _IN_QUERY.isdisjoint(name.lower() for name in request.query_params):
             hint = "an address is logged and shared: send the header Authorization: Bearer TOKEN"
             raise problem("unauthenticated", "a token in the address is not read", hint)
-        shown = request.headers.getall("authorization", [])
-        scheme, _, token = shown[0].partition(" ") if len(shown) == 1 else ("", "", "")
-        found = None
-        if scheme.lower() == "bearer" and token.strip():
-            found = self._guard.bearer(token.strip(), AUDIENCE)
+        found = bearer_of(self._guard, request.headers.getall("authorization", []))
         if found is None:
             hint = "send the header Authorization: Bearer TOKEN; `remit key token` makes one"
             raise problem("unauthenticated", "no token that counts here was shown", hint)

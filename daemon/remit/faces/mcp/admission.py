@@ -11,11 +11,11 @@ from typing import Any
 
 import msgspec
 
+from remit.faces.http.identity import bearer_of
 from remit.model.bearer import Bearer
 from remit.model.principal import Principal
 from remit.runtime.call import Guard
 
-AUDIENCE = "http"
 OWNER = "{}#{}"
 """Whose a session is: a name and a serial, as who takes the name later is somebody else."""
 _OURS = re.compile(r"(localhost|127(\.[0-9]{1,3}){3}|\[::1\])(:[0-9]{1,5})?")
@@ -89,12 +89,7 @@ class Admission:
     def _identified(self, shown: list[bytes]) -> Bearer | None:
         if not shown and self._anonymous is not None:
             return self._anonymous()
-        scheme, _, token = (
-            shown[0].decode("latin-1").partition(" ") if len(shown) == 1 else ("",) * 3
-        )
-        if scheme.lower() != "bearer" or not token.strip():
-            return None
-        return self._guard.bearer(token.strip(), AUDIENCE)
+        return bearer_of(self._guard, [one.decode("latin-1") for one in shown])
 
     def _foreign(self, headers: dict[bytes, list[bytes]]) -> Refusal | None:
         if self._is_local:

@@ -13,6 +13,7 @@ import anyio.to_thread
 import structlog
 from anyio.abc import TaskGroup
 
+from remit.faces.http.gate import ABORT
 from remit.faces.mcp.admission import Admission, Refusal, session_of
 from remit.faces.mcp.caller import DoorCaller
 from remit.model.bearer import Bearer
@@ -29,7 +30,6 @@ log = structlog.get_logger()
 
 CALLER = "remit_caller"
 """Where the caller of a request stands in its scope."""
-ABORT = "remit_abort"
 MOST_SESSIONS = 10_000
 _SESSION_SECONDS = 1_800.0
 _TOO_MANY = Refusal(429, "this agent has too many sessions open; close some with DELETE")

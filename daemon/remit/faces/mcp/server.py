@@ -40,13 +40,14 @@ from remit.faces.mcp.results import (
 from remit.faces.mcp.skill_methods import serve_skills
 from remit.faces.mcp.skills import skills_of
 from remit.faces.mcp.toolset import (
-    SEARCH_EVENT,
     Tool,
     Toolset,
     Wire,
     fetch_toolset,
     unwrapped,
 )
+from remit.model.descriptor import tool_id
+from remit.model.exposure import SEARCH
 from remit.model.meta_tool import CALL_TOOL, META_TOOL
 from remit_client.wire import Failure
 
@@ -187,12 +188,12 @@ class McpServer:
     async def _search(
         self, caller: Caller, toolset: Toolset, arguments: dict[str, Any]
     ) -> dict[str, Any]:
-        answer = await caller.ask(SEARCH_EVENT, {**arguments, "render": True})
-        if is_refusal(answer, SEARCH_EVENT):
+        answer = await caller.ask(SEARCH, {**arguments, "render": True})
+        if is_refusal(answer, SEARCH):
             raise unknown_tool(META_TOOL)
         if answer.error is not None:
             return failure_result(answer.error, answer.decision)
-        events = {f"tool:{tool.event}": tool.event for tool in toolset.tools.values()}
+        events = {tool_id(tool.event): tool.event for tool in toolset.tools.values()}
         hits = [one["id"] for one in answer.data["capabilities"]]
         found = tuple(events[hit] for hit in hits if hit in events)
         if toolset.exposure == "turn" and found != self._found.get(caller.name):

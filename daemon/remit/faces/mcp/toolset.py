@@ -14,7 +14,6 @@ from remit.model.meta_tool import CALL_TOOL, META_TOOL, call_tool, meta_tool
 from remit_client.wire import Failure
 
 LIST_EVENT = "system:discover"
-SEARCH_EVENT = "discovery:discover"
 _ASKED = {"level": "full", "format": "mcp"}
 
 Wire = dict[str, Any]

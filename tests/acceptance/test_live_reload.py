@@ -180,6 +180,8 @@ def test_a_plan_counts_a_deleted_file_whatever_its_name(site: Site) -> None:
             assert "system:health" in report["profiles"]["helper"]["revoked"]
             assert report["summary"]["profiles"] == 1
             assert report["summary"]["agents"] == 1
+            assert report["agents"]["bob"]["profile_removed"]
+            assert report["agents"]["bob"]["revoked"] == []  # what everybody has stays
 
 
 def test_apply_replaces_the_files_and_the_backup_can_be_applied(site: Site) -> None:

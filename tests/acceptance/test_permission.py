@@ -86,7 +86,7 @@ def test_an_explanation_names_the_rule_and_its_place(operator: Client, bob: Clie
     rule = mine["granted_by"][0]
     assert (rule["capability"], rule["path"], rule["pattern"]) == (
         "state_read",
-        ["state_read"],
+        ["observer:5", "state_read"],
         "state:get",
     )
     assert rule["file"].endswith("capabilities.yaml")

@@ -11,8 +11,9 @@ from remit.app.reload import open_authority
 from remit.config.files import Files, read_files
 from remit.model.place import DefinitionError
 from remit.runtime.authority import Authority
-from remit.runtime.kept import FILES_BLOB, GRANTS_BLOB
+from remit.runtime.kept import GRANTS_BLOB
 from remit.runtime.registry import Registry
+from remit.runtime.standing import LAST_GOOD
 from remit.runtime.table import HandlerTable
 from remit.store.memory import MemoryStore
 
@@ -135,13 +136,13 @@ async def test_broken_files_are_passed_over_for_the_last_good_ones(store: Memory
 async def test_broken_files_at_the_very_first_start_are_refused(store: MemoryStore) -> None:
     with pytest.raises(DefinitionError):
         await start(store, BROKEN)
-    assert await store.blob_get(FILES_BLOB) is None
+    assert await store.blob_get(LAST_GOOD) is None
 
 
 @pytest.mark.parametrize("damage", [b"", b"\xc1", b"\x80", msgspec.msgpack.encode({"files": 1})])
 async def test_damaged_memory_counts_as_none(store: MemoryStore, damage: bytes) -> None:
     await start(store, GOOD)
-    await store.blob_put(FILES_BLOB, damage)
+    await store.blob_put(LAST_GOOD, damage)
     await store.blob_put(GRANTS_BLOB, damage)
     with pytest.raises(DefinitionError):
         await start(store, BROKEN)

@@ -12,12 +12,13 @@ from remit.model.agent import Agent, AgentSpec
 from remit.model.cause import Cause
 from remit.model.notice import Notice
 from remit.model.patterns import EventPattern
-from remit.policy.catalogue import Approval
 from remit.policy.plan import plan as make_plan
-from remit.runtime.changes import changes_between, holdings, tell_changes
+from remit.policy.review import Approval, Scope
+from remit.runtime.changes import tell_changes
 from remit.runtime.config_audit import CHANGED, REJECTED
-from remit.runtime.kept import FILES_BLOB
+from remit.runtime.plans import changes_between, holdings
 from remit.runtime.reloader import Outcome
+from remit.runtime.standing import LAST_GOOD
 
 CATALOGUE = """\
   base: {description: d, event_patterns: [system:health, permission:changed], always_included: true}
@@ -211,7 +212,7 @@ async def test_a_store_that_is_full_does_not_stop_a_narrowing_edit(
 
 async def test_what_is_in_force_is_kept_before_anybody_is_told(site: Site) -> None:
     await site.edit(WRITE)
-    kept = await site.services.store.blob_get(FILES_BLOB)
+    kept = await site.services.store.blob_get(LAST_GOOD)
     assert kept is not None
     assert b"write: true" in kept
 
@@ -301,7 +302,7 @@ async def test_ten_thousand_agents_are_compared_by_their_few_grants(site: Site) 
     assert spent < 2, "0.2 s is the budget, and this machine may be busy"
 
 
-async def test_an_agent_whose_profile_vanishes_loses_events_and_gains_no_limits(
+async def test_an_agent_whose_profile_vanishes_keeps_what_everybody_has_without_its_limits(
     site: Site,
 ) -> None:
     await site.edit(READ + "limits: {max_children: 2}\n")
@@ -311,7 +312,8 @@ async def test_an_agent_whose_profile_vanishes_loses_events_and_gains_no_limits(
     after = holdings(site.authority.fleet, site.authority.catalogue)
     change = changes_between(before, after)["ann"]
     assert "state:get" in change.revoked
-    assert change.limits_changed == {}
+    assert not change.granted
+    assert change.limits_changed == {"max_children": [2, None]}
 
 
 async def rows(site: Site) -> list[dict[str, Any]]:
@@ -400,7 +402,7 @@ async def test_an_edit_that_a_review_overtakes_is_written_as_it_came_about(
         nonlocal decided
         if not decided:
             decided = True
-            site.authority.approve(frozenset({Approval("worker", "write", "0")}))
+            site.authority.approve(frozenset({Approval("worker", "write", Scope((), frozenset()))}))
         await put(name, data)
 
     monkeypatch.setattr(site.services.store, "blob_put", overtaken)

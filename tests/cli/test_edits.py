@@ -56,7 +56,7 @@ def test_a_plan_names_widenings_first_and_the_summary_last(
     executor = compositions / "executor.yaml"
     executor.write_text(executor.read_text() + "limits: {max_concurrent: 3}\n")
     report = shell.json("plan", *between(folders))
-    assert list(report) == ["profiles", "summary"]
+    assert list(report) == ["source", "profiles", "agents", "summary"]
     names = list(report["profiles"])
     assert names.index("minimal") < names.index("base_multi_agent_explicit")
     assert report["profiles"]["base_multi_agent_explicit"] == {

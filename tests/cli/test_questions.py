@@ -6,6 +6,17 @@ from tests.cli.shell import Shell
 MULTI = "base_multi_agent"
 
 
+def source(shell: Shell) -> dict[str, object]:
+    """What answers about the contract's own files were computed from."""
+    return {
+        "kind": "files",
+        "revision": 1,
+        "catalogue": str(shell.folder / "contract/capabilities.yaml"),
+        "compositions": str(shell.folder / "contract/compositions"),
+        "home": "",
+    }
+
+
 def test_check_counts_what_it_found_fine(shell: Shell, contract: tuple[str, ...]) -> None:
     report = shell.json("check", *contract)
     assert report == {
@@ -13,6 +24,7 @@ def test_check_counts_what_it_found_fine(shell: Shell, contract: tuple[str, ...]
         "errors": [],
         "warnings": [],
         "counts": {"capabilities": 6, "profiles": 4, "events": len(EVENTS)},
+        "source": source(shell),
     }
     assert "fine: 6 capabilities, 4 profiles, " in shell.run("check", *contract).out
 
@@ -115,6 +127,7 @@ def test_can_answers_by_its_exit_code(shell: Shell, contract: tuple[str, ...]) -
         "subject": MULTI,
         "event": "state:get",
         "revision": 1,
+        "source": source(shell),
     }
     assert shell.json("can", MULTI, "agent:terminate", *contract, code=1) == {
         "allowed": False,
@@ -122,6 +135,7 @@ def test_can_answers_by_its_exit_code(shell: Shell, contract: tuple[str, ...]) -
         "subject": MULTI,
         "event": "agent:terminate",
         "revision": 1,
+        "source": source(shell),
     }
     assert shell.json("can", MULTI, "audit:query", *contract, code=1)["reason"] == "no_grant"
     assert shell.json("can", MULTI, "no:such", *contract, code=1)["reason"] == "unknown_event"
@@ -140,7 +154,7 @@ def test_why_shows_the_chain_of_requires_and_the_line(
     assert report["granted_by"] == [
         {
             "capability": "state_read",
-            "path": ["state_write", "state_read"],
+            "path": [f"{MULTI}:6", "state_write", "state_read"],
             "pattern": "state:get",
             "file": "contract/capabilities.yaml",
             "line": 10,
@@ -149,7 +163,7 @@ def test_why_shows_the_chain_of_requires_and_the_line(
     ]
     assert report["denied_by"] == report["near_misses"] == []
     text = shell.run("why", MULTI, "state:get", *contract).out
-    assert "granted by state_write → state_read, pattern state:get" in text
+    assert "granted by base_multi_agent:6 → state_write → state_read, pattern state:get" in text
     assert "contract/capabilities.yaml:10:22" in text
 
 
@@ -183,6 +197,7 @@ def test_who_can_lists_profiles(shell: Shell, contract: tuple[str, ...]) -> None
         "event": "agent:terminate",
         "profiles": ["base_multi_agent_explicit"],
         "agents": [],
+        "source": source(shell),
     }
     assert "profiles: none" in shell.run("who-can", "audit:query", *contract).out
 

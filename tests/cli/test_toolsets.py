@@ -34,7 +34,7 @@ FINDING = {
 
 def test_tools_carry_schemas_and_a_token_bill(shell: Shell) -> None:
     report = shell.json("tools", "observer")
-    assert set(report) == {"tools", "tokens"}
+    assert set(report) == {"tools", "tokens", "source"}
     assert set(report["tokens"]) == {"sent", "full_dump"}
     tool = next(tool for tool in report["tools"] if tool["event"] == "state:get")
     assert set(tool) >= {"name", "event", "description", "input_schema"}

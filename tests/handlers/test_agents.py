@@ -34,7 +34,7 @@ async def test_the_spawner_is_the_parent_and_the_operators_children_have_none(
 
 async def test_without_a_profile_a_child_has_only_what_everybody_has(family: Family) -> None:
     events = (await family.spawn("boss", "kid"))["allowed_events"]
-    assert set(events) - {"permission:changed"} == set(BASE)
+    assert set(events) - {"permission:changed", "permission:who_can"} == set(BASE)
 
 
 async def test_only_a_child_that_is_said_to_inherit_has_all_of_its_parent(family: Family) -> None:
@@ -284,4 +284,5 @@ async def test_a_profile_that_vanishes_takes_the_rights_of_its_agents_along(
     family.files = type(files)(files.catalogue, sorted(set(contents) - {files.catalogue}), contents)
     family.authority.reload()
     for name in ("lead", "kid"):
-        assert not await family.allowed(name, "system:health")
+        assert await family.allowed(name, "system:health")  # what everybody has stays
+        assert not await family.allowed(name, "agent:spawn")

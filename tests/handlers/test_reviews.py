@@ -27,7 +27,7 @@ async def test_the_list_shows_every_pair_that_waits_and_what_it_would_grant(
     (item,) = [one for one in answer["items"] if one["id"] == PAIR]
     assert item["grants"] == ["vault:look"]
     assert item["claude_tools"] == ["WebFetch"]
-    assert item["definition_hash"] == desk.authority.catalogue.fingerprints["network"]
+    assert item["definition_hash"] == desk.authority.catalogue.scopes["network"].fingerprint
     assert await ids(desk) == [PAIR, "own/network"]
 
 

@@ -10,7 +10,7 @@ from tests.handlers.family import PROFILES, Family
 
 from remit.config.files import Files
 from remit.model.capability_fence import fenced_capability
-from remit.runtime.keyring import agent_of
+from remit.runtime.standing import agent_of
 
 CATALOGUE = """
   base:

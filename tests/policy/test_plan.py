@@ -70,7 +70,7 @@ def test_the_summary_comes_last_and_counts() -> None:
     before = {"a": grant("x:y", tools=("Bash",)), "b": grant()}
     after = {"a": grant("x:z", "x:w", tools=("Read", "Write")), "b": grant()}
     answer = plan(before, after).to_json()
-    assert list(answer) == ["profiles", "summary"]
+    assert list(answer) == ["profiles", "agents", "summary"]
     assert answer["profiles"]["a"]["granted"] == ("x:w", "x:z")
     summary = answer["summary"]
     assert (summary["granted"], summary["revoked"]) == (2, 1)

@@ -17,7 +17,8 @@ from remit.policy.decide import decide
 from remit.policy.explain import explain
 from remit.policy.narrowing import confine
 from remit.policy.plan import plan
-from remit.policy.questions import who_can
+from remit.runtime.explanation import holders as find_holders
+from remit.runtime.fleet import Fleet
 
 EXAMPLES = settings(max_examples=300)
 A_PROFILE = st.sampled_from(range(len(PROFILES)))
@@ -59,7 +60,7 @@ def test_the_reverse_question_agrees_with_the_mask(world: World) -> None:
     for event in (*EVENTS, *OLD_NAMES):
         present = OLD_NAMES.get(event, event)
         holders = [name for name, grant in catalogue.grants.items() if present in grant.events]
-        assert who_can(catalogue, event) == sorted(holders)
+        assert find_holders(Fleet(), catalogue, event)["profiles"] == sorted(holders)
 
 
 @EXAMPLES

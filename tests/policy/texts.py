@@ -10,8 +10,9 @@ from remit.model.event import EventSpec
 from remit.model.grant import Grant
 from remit.model.names import parse_event_name
 from remit.model.place import DefinitionError, Problem
-from remit.policy.catalogue import Approval, Catalogue
+from remit.policy.catalogue import Catalogue
 from remit.policy.compiler import compile_definitions
+from remit.policy.review import Approval
 from remit.policy.universe import Universe, make_universe
 
 EVENTS = (

@@ -9,9 +9,10 @@ from remit.config.files import Files
 from remit.model.agent import Agent, AgentSpec
 from remit.model.principal import OPERATOR, Principal
 from remit.runtime.authority import Authority
-from remit.runtime.capability_reviews import approvals_in, load_decisions
+from remit.runtime.capability_reviews import load_decisions
 from remit.runtime.dispatcher import Dispatcher
 from remit.runtime.keyring import KeyRing
+from remit.runtime.pairs import approvals_in
 from remit.runtime.registry import Registry
 from remit.runtime.table import HandlerTable
 from remit.store.memory import MemoryStore

@@ -102,9 +102,10 @@ class SessionMachine(RuleBasedStateMachine):
             kid = self.kids.get(who)
             if kid is None:
                 return frozenset()
-            profile = VERSIONS[self.version].get(kid.profile)
-            own = None if profile is None else BASE.union(*(CAPABILITIES[c] for c in profile))
-            left = frozenset(own or ()) & self.may(kid.parent or "operator")
+            # An agent whose profile was deleted keeps what everybody has.
+            profile = VERSIONS[self.version].get(kid.profile, set())
+            own = frozenset(BASE).union(*(CAPABILITIES[c] for c in profile))
+            left = own & self.may(kid.parent or "operator")
             for one in kid.bound:
                 left &= one.left or frozenset()
         for one in self.named(who, session):

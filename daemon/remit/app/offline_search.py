@@ -7,11 +7,11 @@ import msgspec
 
 from remit.app.discovering import gatherer, usual_config
 from remit.app.searching import make_engine
+from remit.app.subjects import grant_of_subject
 from remit.app.workbench import open_workbench
 from remit.config.settings_table import Settings
 from remit.discovery.binding import bind_skills
 from remit.discovery.lessons import NO_LESSONS
-from remit.policy.compiler import resolve as resolve_profile
 from remit.runtime.event_descriptors import event_descriptors
 from remit.runtime.finder import join
 from remit.runtime.finding import DiscoveryConfig, Filters, options_of, present
@@ -22,7 +22,7 @@ def discover_offline(
 ) -> dict[str, Any]:
     """Answer as the daemon would that has these definitions, and has learned nothing yet."""
     bench = open_workbench(settings, events)
-    grant = resolve_profile(bench.catalogue, profile)
+    grant = grant_of_subject(bench, profile, files_first=events is not None)
     engine = make_engine(settings)
     descriptors = join(
         event_descriptors(bench.handlers, bench.catalogue),

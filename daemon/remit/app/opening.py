@@ -11,11 +11,12 @@ from remit.app.workbench import definition_files
 from remit.config.home import Home
 from remit.config.settings_table import Settings
 from remit.model.web_access import HostRules, WebAccess
-from remit.runtime.capability_reviews import approvals_in, load_decisions
+from remit.runtime.capability_reviews import load_decisions
 from remit.runtime.extension_memory import restore
 from remit.runtime.keyring import KeyRing
 from remit.runtime.loading import bring_in
 from remit.runtime.made_capabilities import load_made
+from remit.runtime.pairs import approvals_in
 from remit.runtime.reloader import Outcome
 from remit.runtime.services import Services
 from remit.runtime.table import HandlerTable

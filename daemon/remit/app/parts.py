@@ -19,7 +19,7 @@ from remit.runtime.authority import Authority
 from remit.runtime.awareness import Awareness
 from remit.runtime.awareness_config import AwarenessConfig
 from remit.runtime.awareness_memory import AwarenessMemory
-from remit.runtime.capability_reviews import CapabilityReviews, Decisions
+from remit.runtime.capability_reviews import CapabilityReviews
 from remit.runtime.card_chooser import CardChooser
 from remit.runtime.card_reviews import CardReviews
 from remit.runtime.card_shelf import CardShelf
@@ -35,6 +35,7 @@ from remit.runtime.loading import bring_in
 from remit.runtime.made_capabilities import MadeCapabilities
 from remit.runtime.mailbox import Mailbox
 from remit.runtime.meter import Meter
+from remit.runtime.pairs import Decisions
 from remit.runtime.reloader import Reloader
 from remit.runtime.services import Services
 from remit.runtime.session_keeper import SessionKeeper

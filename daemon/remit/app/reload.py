@@ -6,8 +6,8 @@ import structlog
 
 from remit.config.files import Files
 from remit.model.made_capability import MadeCapability
-from remit.policy.catalogue import Approval
 from remit.policy.plan import plan
+from remit.policy.review import Approval
 from remit.runtime.authority import Authority
 from remit.runtime.kept import Kept, keep, recall
 from remit.runtime.reloader import Outcome

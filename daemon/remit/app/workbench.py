@@ -1,14 +1,20 @@
-"""Everything a command can ask without a daemon: definitions compiled in this process."""
+"""Everything a command can ask without a daemon: definitions and stored decisions, compiled here.
+
+The same computation as in the daemon, over the same: the definition files, and what the home has
+stored. So a command without a daemon answers as a daemon would that was started now.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
 from remit.app.handlers import load_all_handlers
 from remit.app.outside_offline import outside_handlers
 from remit.config.files import Files, read_files
+from remit.config.home import Home
+from remit.config.lock import running_pid
 from remit.config.settings_table import Settings
 from remit.config.starter import starter_dir
 from remit.errors import InvalidNameError
@@ -18,19 +24,61 @@ from remit.model.place import DefinitionError, Place, Problem
 from remit.policy.catalogue import Catalogue
 from remit.policy.universe import Universe, make_universe
 from remit.runtime.authority import compile_files
+from remit.runtime.fleet import Fleet
 from remit.runtime.handler import Handler
 from remit.runtime.loading import ModuleFailure
+from remit.runtime.standing import LAST_GOOD, Standing, standing_of
 
 MAX_EVENT_LIST = 4 << 20
 
 
+class Source(msgspec.Struct, frozen=True):
+    """What an answer about permissions was computed from."""
+
+    kind: Literal["daemon", "files"]
+    revision: int
+    catalogue: str
+    compositions: str | None
+    home: str = ""
+    """The state directory whose decisions count too; empty when nothing is stored there."""
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Tell whether files alone could say something else."""
+        return self.kind == "daemon" or bool(self.home)
+
+    def __str__(self) -> str:
+        if self.kind == "daemon":
+            return f"the running daemon, revision {self.revision}, on {self.catalogue}"
+        stored = f" and what {self.home} has stored" if self.home else ""
+        return f"{self.catalogue}{stored}"
+
+
 class Workbench(msgspec.Struct, frozen=True, eq=False):
-    """A compiled catalogue with its files and the handlers it was compiled against."""
+    """A compiled catalogue with its files and handlers, and the living agents of the home.
+
+    It is what a daemon would have that was started with these files in this home.
+    """
 
     catalogue: Catalogue
+    fleet: Fleet
     files: Files
     handlers: Mapping[str, Handler]
+    source: Source
     failures: tuple[ModuleFailure, ...] = ()
+
+
+def source_of_daemon(settings: Settings, revision: int) -> Source:
+    """The source of an answer that the running daemon gave."""
+    return _source("daemon", settings, revision)
+
+
+def _source(
+    kind: Literal["daemon", "files"], settings: Settings, revision: int, home: str = ""
+) -> Source:
+    catalogue, compositions = definition_paths(settings)
+    folder = None if compositions is None else str(compositions)
+    return Source(kind, revision, str(catalogue), folder, home)
 
 
 def definition_files(settings: Settings) -> Files:
@@ -51,19 +99,54 @@ def definition_paths(settings: Settings) -> tuple[Path, Path | None]:
     return catalogue, compositions
 
 
-def open_workbench(settings: Settings, events: Path | None = None) -> Workbench:
-    """Compile the definitions.
+def open_workbench(
+    settings: Settings, events: Path | None = None, *, in_force: bool = False
+) -> Workbench:
+    """Compile the definitions together with what the home has stored.
 
     Args:
-        settings: where the definitions are.
+        settings: where the definitions are, and which home.
         events: a file with one event name a line, instead of the registered handlers.
+        in_force: beside a running daemon take the files that it has in force, not those on disk.
 
     Raises:
         DefinitionError: they do not compile.
+        StoreError: the home has a store that cannot be read.
     """
+    standing = read_standing(settings)
+    last_good = standing.last_good if in_force and _is_served(settings) else None
     universe, handlers, failures = load_universe(settings, events)
-    revision = compile_files(definition_files(settings), universe)
-    return Workbench(revision.catalogue, revision.files, handlers, failures)
+    revision = compile_files(
+        definition_files(settings) if last_good is None else last_good.files,
+        universe,
+        revision=1 if last_good is None else last_good.revision,
+        approvals=standing.approvals,
+        made=standing.made,
+    )
+    kind: Literal["daemon", "files"] = "files" if last_good is None else "daemon"
+    stored = "" if standing.is_empty else str(settings.home)
+    source = _source(kind, settings, revision.catalogue.revision, stored)
+    return Workbench(
+        revision.catalogue, standing.fleet(), revision.files, handlers, source, failures
+    )
+
+
+def read_standing(settings: Settings) -> Standing:
+    """What the home has stored that decides.
+
+    Raises:
+        StoreError: the store is there and cannot be read.
+    """
+    database = Home(settings.home).database
+    if not database.exists():
+        return Standing()
+    from remit.store.snapshot import read_snapshot  # noqa: PLC0415 - sqlite3 costs 6 ms
+
+    return standing_of(read_snapshot(database, LAST_GOOD))
+
+
+def _is_served(settings: Settings) -> bool:
+    return running_pid(Home(settings.home)) is not None
 
 
 def load_universe(

@@ -1,16 +1,18 @@
 """Talking to the running daemon from a command."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
+from remit.cli.options import variables_of
 from remit.config.home import Home
 from remit.config.lock import running_pid
 from remit.config.settings_table import Settings
 from remit.errors import NotFoundError, with_code
 from remit.model.place import DefinitionError, Place, Problem
+from remit.model.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from remit.config.files import Files
@@ -40,21 +42,24 @@ def connected(settings: Settings, key: str | None = None) -> Iterator["Client"]:
         ) as remit:
             yield remit
     except ClientError as error:
-        problems = _problems(error.details) if error.code == DefinitionError.code else []
+        found = error.details.get("problems", ())
+        problems = problems_in(found) if error.code == DefinitionError.code else ()
         if problems:
             raise DefinitionError(problems) from error
         raise with_code(error.code, error.message, error.hint, error.details) from error
 
 
-def _problems(details: Any) -> list[Problem]:
-    """Every error that the daemon found in definitions, to be shown like our own."""
-    found = details.get("problems", ()) if isinstance(details, dict) else ()
+def problems_in(
+    found: Iterable[dict[str, Any]], severity: Literal["error", "warning"] = "error"
+) -> list[Problem]:
+    """Every problem that the daemon found in definitions, to be shown like our own."""
     return [
         Problem(
             Place(one["file"], one["line"], one["column"]),
             one["code"],
             one["message"],
             one["hint"],
+            severity,
         )
         for one in found
     ]
@@ -66,29 +71,52 @@ class DaemonQuestions:
     def __init__(self, remit: "Client") -> None:
         self._remit = remit
 
-    def explain(self, subject: str, event: str) -> Any:
+    def explain(self, subject: str, event: str, session: str | None = None) -> Any:
         """Explain a decision about an agent, or else a profile."""
-        found = self._if_known("permission:explain", {"event": event, "agent": subject})
+        data = {"event": event, "agent": subject}
+        found = self._if_known("permission:explain", data, session=session)
         if found is None:
             found = self._remit.call("permission:explain", {"event": event, "profile": subject})
         return found
 
-    def profile_of(self, subject: str) -> str:
-        """The profile of an agent; a profile is its own."""
-        found = self._if_known("agent:status", {"agent_id": subject})
-        return str(found["profile"]) if found is not None else subject
+    def who_can(self, event: str) -> dict[str, Any]:
+        """The profiles and agents that may use an event, among those that the caller sees."""
+        found: dict[str, Any] = self._remit.call("permission:who_can", {"event": event})
+        return found
+
+    def suggestion(self, event: str) -> str | None:
+        """What may be meant by an event that does not exist; None when it does, or nobody tells."""
+        found = self._remit.call("permission:explain", {"event": event})
+        if found["reason"] != "unknown_event":
+            return None
+        return did_you_mean(event, [miss["event"] for miss in found["near_misses"]])
+
+    def resolve(
+        self, profile: str, variables: tuple[str, ...], max_effect: str | None
+    ) -> dict[str, Any]:
+        """What a profile grants, with values for its variables as `name=value`."""
+        data: dict[str, Any] = {"profile": profile}
+        if variables:
+            declared = self._remit.call("composition:get", {"name": profile})["variables"]
+            types = {one["name"]: one["type"] for one in declared}
+            data["variables"] = variables_of(variables, types)
+        data |= {"max_effect": max_effect} if max_effect else {}
+        found: dict[str, Any] = self._remit.call("composition:resolve", data)
+        return found
+
+    def capability(self, name: str) -> dict[str, Any]:
+        """What a capability gives."""
+        found: dict[str, Any] = self._remit.call("capability:get", {"id": name})
+        return found
+
+    def revision(self) -> int:
+        """The revision in force."""
+        return int(self._remit.call("system:health")["revision"])
 
     def bill_of(self, subject: str) -> Any:
         """What the turns of an agent cost; None for what is no agent."""
         found = self._if_known("agent:status", {"agent_id": subject})
         return found["bill"] if found is not None else None
-
-    def tools_of(self, subject: str) -> frozenset[str] | None:
-        """The events that are tools of an agent now; None for what is no agent."""
-        if self._if_known("agent:status", {"agent_id": subject}) is None:
-            return None
-        found = self._remit.call("agent:runtime", {"agent_id": subject})
-        return frozenset(tool["event"] for tool in found["tools"])
 
     def discover(self, subject: str, question: dict[str, Any]) -> Any:
         """What an agent, or else a profile, would find."""
@@ -122,20 +150,12 @@ class DaemonQuestions:
         answer: dict[str, Any] = self._remit.call("upstream:check", {"name": name}, timeout=timeout)
         return answer
 
-    def holders(self, event: str) -> list[str]:
-        """The agents that may use an event, among those that the caller sees."""
-        answers = (
-            self._remit.call("permission:check", {"event": event, "agent": item["agent_id"]})
-            for item in all_agents(self._remit)
-        )
-        return sorted(answer["agent"] for answer in answers if answer["allowed"])
-
-    def _if_known(self, event: str, data: dict[str, Any]) -> Any:
+    def _if_known(self, event: str, data: dict[str, Any], session: str | None = None) -> Any:
         """The answer, or None when there is no such agent, or none that the caller may see."""
         from remit_client.errors import RemitError as ClientError  # noqa: PLC0415 - see connected
 
         try:
-            return self._remit.call(event, data)
+            return self._remit.call(event, data, session=session)
         except ClientError as error:
             if error.code not in ("unknown_agent", "denied"):
                 raise
@@ -184,7 +204,7 @@ def plan_by_daemon(settings: Settings, folder: Path | None) -> Any:
     if folder is None:
         with connected(settings) as remit:
             if remit.allowed("config:plan"):
-                return remit.call("config:plan")
+                return _with_source(settings, remit, remit.call("config:plan"))
     else:
         settings = settings_with(
             settings,
@@ -209,4 +229,11 @@ def _plan_of(settings: Settings, files: "Files") -> Any:
         "complete": True,
     }
     with connected(settings) as remit:
-        return remit.call("composition:plan", data)
+        return _with_source(settings, remit, remit.call("composition:plan", data))
+
+
+def _with_source(settings: Settings, remit: "Client", report: dict[str, Any]) -> dict[str, Any]:
+    from remit.app.workbench import source_of_daemon  # noqa: PLC0415 - only for plans
+
+    revision = remit.call("system:health")["revision"]
+    return {"source": source_of_daemon(settings, revision)} | report

@@ -10,13 +10,13 @@ import click
 
 from remit.app.workbench import open_workbench, settings_with
 from remit.cli.options import Asked, asked, asked_about_definitions
-from remit.cli.outcome import NO, next_step, print_json, say
+from remit.cli.outcome import NO, counted, next_step, print_json, say, say_source
 from remit.config.launch_commands import Commands, launcher_warnings
 from remit.config.settings_table import Settings
 from remit.errors import NotFoundError
 from remit.model.suggest import did_you_mean
 from remit.policy.lint import lint as find_drift
-from remit.policy.plan import plan as make_plan
+from remit.runtime.plans import plan_between
 
 Folder = click.Path(exists=True, file_okay=False, path_type=Path)
 
@@ -51,16 +51,16 @@ def plan(ask: Asked, *, before: Path | None, after: Path | None, events: Path | 
     A folder holds capabilities.yaml and compositions/.
     Without --from, the files that the daemon runs on are compared with those on disk.
     """
-    settings = ask.settings()
+    settings = ask.definitions()
     if before is None:
         from remit.cli.connection import plan_by_daemon  # noqa: PLC0415 - only with a daemon
 
         report = plan_by_daemon(settings, after)
     else:
-        old = open_workbench(in_folder(settings, before), events).catalogue
-        target = in_folder(settings, after) if after else settings
-        new = open_workbench(target, events).catalogue
-        report = make_plan(old.grants, new.grants).to_json()
+        old = open_workbench(in_folder(settings, before), events)
+        new = open_workbench(in_folder(settings, after) if after else settings, events)
+        found = plan_between(new.fleet, old.catalogue, new.catalogue)
+        report = {"source": new.source} | found.to_json()
     if ask.as_json:
         print_json(report)
     else:
@@ -85,15 +85,37 @@ def say_plan(report: dict[str, Any], then: str = "check") -> None:
         if change["exposure_changed"]:
             say(click.style(f"  ~ exposure: {' → '.join(change['exposure_changed'])}", fg="yellow"))
         _say_launcher(change["launcher_changed"])
+    _say_agents(report)
     summary = report["summary"]
     say(
         f"{summary['granted']} granted, {summary['revoked']} revoked in {summary['profiles']} "
         f"profiles; {summary['unchanged']} unchanged"
     )
     if summary["agents"]:
-        say(f"{summary['agents']} living agents are affected")
+        more = (
+            f"; {summary['agents_widened']} of them get more" if summary["agents_widened"] else ""
+        )
+        say(f"{counted(summary['agents'], 'living agent')} affected{more}")
+    say_source(report)
     if then:
         next_step(then)
+
+
+def _say_agents(report: dict[str, Any]) -> None:
+    """The agents that get something else than their profile does, or whose profile goes away."""
+    for name, change in report["agents"].items():
+        profile = report["profiles"].get(change["profile"])
+        keys = ("granted", "revoked", "tools_granted", "tools_revoked", "limits_changed")
+        if profile is not None and all(change[key] == profile[key] for key in keys):
+            continue  # as its profile, which is told already
+        gone = ", which is removed" if change["profile_removed"] else ""
+        under = f" under {change['profile']}{gone}" if change["profile"] else ""
+        say(click.style(f"agent {name}{under}", bold=True))
+        _say_rights(change)
+        for limit, (old, new) in change["limits_changed"].items():
+            say(click.style(f"  ~ {limit}: {_limit(old)} → {_limit(new)}", fg="yellow"))
+    if report.get("agents_left_out"):
+        say(f"and {report['agents_left_out']} agents more; --json has the first ones whole")
 
 
 def _say_rights(change: dict[str, Any]) -> None:
@@ -132,7 +154,7 @@ def _limit(value: int | None) -> str:
 @asked_about_definitions
 def lint(ask: Asked) -> None:
     """Find drift: patterns without events, events without capability, old names, and more."""
-    settings = ask.settings()
+    settings = ask.definitions()
     catalogue = open_workbench(settings, ask.events).catalogue
     commands = Commands(settings.launch_commands)
     report = find_drift(catalogue, launcher_warnings(catalogue, commands))

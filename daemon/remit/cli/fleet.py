@@ -47,6 +47,10 @@ def spawn(  # noqa: PLR0913 - one for each option
         return
     credentials = answer["credentials"]
     say(f"{answer['agent_id']} lives under {profile} with {len(answer['allowed_events'])} events")
+    for warning in answer["warnings"]:
+        click.echo(f"{click.style('warning: ', fg='yellow')}{warning['message']}", err=True)
+        if warning.get("hint"):
+            click.echo(f"    hint: {warning['hint']}", err=True)
     if answer["bound"]:
         say(f"  bound to the session {', '.join(answer['bound'])}")
     elif session:

@@ -42,10 +42,11 @@ def mcp_config(
     """Print the file that gives a host the tools of PROFILE; nothing secret is in it."""
     if (profile is None) == (agent is None):
         raise click.UsageError("name a profile, or an agent with --agent")
-    settings = ask.settings()
+    settings = ask.definitions()
     who = ("--profile", profile) if profile is not None else ("--agent", str(agent))
     if profile is not None:
-        resolve_profile(open_workbench(settings, ask.events).catalogue, profile)
+        bench = open_workbench(settings, ask.events, in_force=not ask.about_files)
+        resolve_profile(bench.catalogue, profile)
     elif url is None:
         _check_key(settings, str(agent))
     config = (
@@ -65,13 +66,14 @@ def mcp_config(
 @asked_about_definitions
 def claude_args(ask: Asked, profile: str) -> None:
     """Print arguments for the Claude command line that match PROFILE."""
-    settings = ask.settings()
-    bench = open_workbench(settings, ask.events)
+    settings = ask.definitions()
+    bench = open_workbench(settings, ask.events, in_force=not ask.about_files)
     grant = resolve_profile(bench.catalogue, profile)
+    grant = bench.fleet.with_made(grant, bench.catalogue)
     server = own_server(settings, "--profile", profile)
     arguments = claude_arguments(bench.catalogue.universe, grant, server)
     if ask.as_json:
-        print_json({"profile": profile, "arguments": arguments})
+        print_json({"profile": profile, "arguments": arguments, "source": bench.source})
     else:
         click.echo(shlex.join(arguments))
 

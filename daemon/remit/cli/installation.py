@@ -10,6 +10,8 @@ import click
 from remit.app.checkup import Check, examine
 from remit.cli.options import Asked, asked, asked_about_definitions
 from remit.cli.outcome import NO, next_step, print_json, say
+from remit.config.home import Home
+from remit.config.served import served_here
 from remit.config.settings_table import SETTINGS
 from remit.errors import NotFoundError
 
@@ -21,22 +23,28 @@ _MARKS = {"fine": ("ok", "green"), "warning": ("warn", "yellow"), "broken": ("BA
 def config(ask: Asked) -> None:
     """Show every setting, its value, and where the value comes from."""
     settings = ask.settings()
-    rows = [
-        {
+    served = served_here(Home(settings.home))
+    rows = []
+    for row in SETTINGS:
+        entry = {
             "name": row.name,
             "value": _plain(getattr(settings, row.name)),
             "origin": str(settings.origins[row.name]),
             "doc": row.doc,
             "variable": row.variable,
         }
-        for row in SETTINGS
-    ]
+        if served is not None and hasattr(served, row.name):
+            entry["daemon"] = _plain(getattr(served, row.name))
+        rows.append(entry)
     if ask.as_json:
         print_json({"settings": rows})
         return
     for entry in rows:
         shown = "-" if entry["value"] in (None, "", []) else str(entry["value"])
         say(f"{entry['name']:18} {shown:40} {click.style(entry['origin'], dim=True)}")
+        if "daemon" in entry and entry["daemon"] != entry["value"]:
+            runs_on = entry["daemon"] or "the default"
+            say(click.style(f"{'':18} {runs_on!s:40} the running daemon", fg="yellow"))
     next_step("doctor")
 
 

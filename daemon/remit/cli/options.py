@@ -9,10 +9,9 @@ from typing import Any, TypeVar
 import click
 import msgspec
 
-from remit.config.served import as_served
+from remit.config.served import as_served, check_served
 from remit.config.settings import load_settings
 from remit.config.settings_table import Settings
-from remit.model.composition import Variable
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -52,6 +51,18 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     def about_files(self) -> bool:
         """Tell whether definitions were named: then they are meant, and not a running daemon's."""
         return any((self.catalogue, self.compositions, self.events))
+
+    def definitions(self, **flags: Any) -> Settings:
+        """The settings for a question about definitions.
+
+        Raises:
+            SettingsError: no files were named, and the running daemon serves others than are set
+                here: whatever was answered, it could be meant otherwise.
+        """
+        settings = self.settings(**flags)
+        if not self.about_files:
+            check_served(settings)
+        return settings
 
     def settings(self, **flags: Any) -> Settings:
         """The settings for this run, with further flags on top."""
@@ -102,15 +113,14 @@ def _with_options(
     return wrapped
 
 
-def variables_of(pairs: tuple[str, ...], declared: Mapping[str, Variable]) -> dict[str, Any]:
+def variables_of(pairs: tuple[str, ...], types: Mapping[str, str]) -> dict[str, Any]:
     """Read `name=value` options by the declared types; what does not fit stays text."""
     found: dict[str, Any] = {}
     for pair in pairs:
         name, equals, text = pair.partition("=")
         if not equals:
             raise click.BadParameter(f"{pair!r} is not of the form name=value")
-        kind = declared[name].type if name in declared else "string"
-        found[name] = _READERS[kind](text)
+        found[name] = _READERS[types.get(name, "string")](text)
     return found
 
 

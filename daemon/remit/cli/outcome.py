@@ -46,6 +46,13 @@ def say(text: str = "") -> None:
     click.echo(text)
 
 
+def say_source(answer: dict[str, Any]) -> None:
+    """Say where an answer comes from, where files and a daemon could differ."""
+    source = answer["source"]
+    if source.is_doubtful:
+        say(click.style(f"  source: {source}", dim=True))
+
+
 def counted(count: int, word: str) -> str:
     """`1 tool`, `2 tools`, `2 capabilities`."""
     if count == 1:

@@ -6,19 +6,30 @@ from typing import Any
 import click
 
 from remit.app.outside_offline import outside_problems
-from remit.app.workbench import Workbench, definition_files, load_universe, open_workbench
-from remit.cli.connection import daemon_answers
+from remit.app.subjects import abandoned_agents, explain_subject
+from remit.app.workbench import open_workbench, source_of_daemon
+from remit.cli.connection import daemon_answers, problems_in
 from remit.cli.options import Asked, asked_about_definitions, variables_of
-from remit.cli.outcome import BAD_INPUT, NO, next_step, print_json, say, say_problems
+from remit.cli.outcome import (
+    BAD_INPUT,
+    NO,
+    counted,
+    next_step,
+    print_json,
+    say,
+    say_problems,
+    say_source,
+)
 from remit.config.launch_commands import Commands, launcher_warnings
 from remit.model.event import EFFECTS, Effect
-from remit.model.place import DefinitionError, by_place
+from remit.model.place import DefinitionError, Problem, by_place
 from remit.model.suggest import did_you_mean
+from remit.policy.catalogue import Catalogue
 from remit.policy.compiler import resolve as resolve_profile
-from remit.policy.explain import explain
+from remit.policy.delegate import REQUEST
 from remit.policy.questions import gives as what_it_gives
-from remit.policy.questions import who_can as who_holds
-from remit.runtime.authority import compile_files
+from remit.runtime.explanation import holders
+from remit.runtime.loading import ModuleFailure
 from remit.runtime.report import check_report, grant_report
 
 
@@ -26,16 +37,21 @@ from remit.runtime.report import check_report, grant_report
 @asked_about_definitions
 def check(ask: Asked) -> None:
     """Check definitions and show every mistake of every file at once."""
-    settings = ask.settings()
-    universe, _, failures = load_universe(settings, ask.events)
-    files = definition_files(settings)
+    settings = ask.definitions()
     outside = outside_problems(settings)
+    failures: tuple[ModuleFailure, ...] = ()
     try:
-        compiled = compile_files(files, universe).catalogue
-        launchers = launcher_warnings(compiled, Commands(settings.launch_commands))
-        found = (*compiled.warnings, *files.illustrate(launchers), *outside)
+        bench = open_workbench(settings, ask.events)
+        failures = bench.failures
+        launchers = launcher_warnings(bench.catalogue, Commands(settings.launch_commands))
+        found = (
+            *bench.catalogue.warnings,
+            *bench.files.illustrate(launchers),
+            *abandoned_agents(bench),
+            *outside,
+        )
         problems = tuple(sorted(found, key=by_place))
-        report = check_report(compiled, problems)
+        report = check_report(bench.catalogue, problems) | {"source": bench.source}
     except DefinitionError as error:
         problems = (*error.problems, *outside)
         report = check_report(None, problems)
@@ -70,14 +86,11 @@ def resolve(
     ask: Asked, profile: str, *, variables: tuple[str, ...], max_effect: Effect | None
 ) -> None:
     """Show what PROFILE grants."""
-    bench = open_workbench(ask.settings(), ask.events)
-    values = variables_of(variables, bench.catalogue.variables.get(profile, {}))
-    grant = resolve_profile(bench.catalogue, profile, variables=values, max_effect=max_effect)
-    report = grant_report(grant)
+    report, problems = _resolved(ask, profile, variables, max_effect)
     if ask.as_json:
         print_json(report)
         return
-    say_problems(bench.files.illustrate(grant.warnings))
+    say_problems(problems)
     say(click.style(profile, bold=True))
     _say_lists(
         report,
@@ -92,8 +105,34 @@ def resolve(
         },
     )
     say(f"  exposure: {report['exposure']}")
+    say_source(report)
     shown = (report["denied_events"] or report["allowed_events"] or ["system:health"])[0]
     next_step(f"why {profile} {shown}")
+
+
+def _resolved(
+    ask: Asked, profile: str, variables: tuple[str, ...], max_effect: Effect | None
+) -> tuple[dict[str, Any], tuple[Problem, ...]]:
+    """What a profile grants, by the running daemon or by files, and what is odd about it."""
+    settings = ask.definitions()
+    if not ask.about_files:
+        with daemon_answers(settings) as daemon:
+            if daemon is not None:
+                report = daemon.resolve(profile, variables, max_effect)
+                source = source_of_daemon(settings, report["revision"])
+                return report | {"source": source}, tuple(
+                    problems_in(report["warnings"], "warning")
+                )
+    bench = open_workbench(settings, ask.events)
+    values = variables_of(variables, _types(bench.catalogue, profile))
+    grant = resolve_profile(bench.catalogue, profile, variables=values, max_effect=max_effect)
+    report = grant_report(bench.fleet.with_made(grant, bench.catalogue))
+    shown = bench.files.illustrate(grant.warnings)
+    return report | {"source": bench.source}, shown
+
+
+def _types(catalogue: Catalogue, profile: str) -> dict[str, str]:
+    return {name: one.type for name, one in catalogue.variables.get(profile, {}).items()}
 
 
 def _say_lists(report: dict[str, Any], keys: dict[str, str]) -> None:
@@ -105,26 +144,30 @@ def _say_lists(report: dict[str, Any], keys: dict[str, str]) -> None:
         say("  limits: " + ", ".join(f"{k} {v}" for k, v in report["limits"].items()))
 
 
-def _explanation(ask: Asked, subject: str, event: str) -> Any:
+def _explanation(ask: Asked, subject: str, event: str, session: str | None = None) -> Any:
     """Ask the running daemon, unless definitions are named: then they are what is asked about."""
+    settings = ask.definitions()
     if not ask.about_files:
-        with daemon_answers(ask.settings()) as daemon:
+        with daemon_answers(settings) as daemon:
             if daemon is not None:
-                return daemon.explain(subject, event)
-    bench = open_workbench(ask.settings(), ask.events)
-    resolve_profile(bench.catalogue, subject)  # an unknown profile is said with a suggestion
-    return explain(bench.catalogue, subject, event).to_json()
+                found = daemon.explain(subject, event, session)
+                source = source_of_daemon(settings, found["revision"])
+                return found | {"source": source}
+    bench = open_workbench(settings, ask.events)
+    found = explain_subject(bench, subject, event, session, files_first=ask.about_files)
+    return found | {"source": bench.source}
 
 
 @click.command()
 @click.argument("subject")
 @click.argument("event")
+@click.option("--session", help="In requests that name this session.")
 @asked_about_definitions
-def can(ask: Asked, subject: str, event: str) -> None:
+def can(ask: Asked, subject: str, event: str, *, session: str | None) -> None:
     """Tell whether SUBJECT, a profile or an agent, may use EVENT."""
-    found = _explanation(ask, subject, event)
+    found = _explanation(ask, subject, event, session)
     if ask.as_json:
-        keys = ("allowed", "reason", "subject", "event", "revision")
+        keys = ("allowed", "reason", "subject", "event", "revision", "source")
         print_json({key: found[key] for key in keys})
     else:
         word = click.style("yes", fg="green") if found["allowed"] else click.style("no", fg="red")
@@ -132,6 +175,7 @@ def can(ask: Asked, subject: str, event: str) -> None:
             f"{word}: {subject} {'may' if found['allowed'] else 'may not'} use {event} "
             f"({found['reason']})"
         )
+        say_source(found)
         next_step(f"why {subject} {event}")
     sys.exit(0 if found["allowed"] else NO)
 
@@ -139,10 +183,11 @@ def can(ask: Asked, subject: str, event: str) -> None:
 @click.command()
 @click.argument("subject")
 @click.argument("event")
+@click.option("--session", help="In requests that name this session.")
 @asked_about_definitions
-def why(ask: Asked, subject: str, event: str) -> None:
+def why(ask: Asked, subject: str, event: str, *, session: str | None) -> None:
     """Tell why SUBJECT, a profile or an agent, may or may not use EVENT."""
-    found = _explanation(ask, subject, event)
+    found = _explanation(ask, subject, event, session)
     if ask.as_json:
         print_json(found)
     else:
@@ -151,27 +196,48 @@ def why(ask: Asked, subject: str, event: str) -> None:
 
 
 def _say_why(subject: str, event: str, found: dict[str, Any]) -> None:
-    verdict = "may" if found["allowed"] else "may not"
+    allowed = found["allowed"]
+    verdict = "may" if allowed else "may not"
     say(click.style(f"{subject} {verdict} use {event}: {found['reason']}", bold=True))
     for rule in found["granted_by"]:
         how = " → ".join(rule["path"]) if rule["path"] else "a tool list"
-        say(f"  granted by {how}, pattern {rule['pattern']}")
-        say(f"    {rule['file']}:{rule['line']}:{rule['column']}")
+        given = "granted by" if allowed else "would be granted by"
+        say(f"  {given} {how}, pattern {rule['pattern']}")
+        say(f"    {_place(rule)}")
     for rule in found["denied_by"]:
         say(f"  {click.style('denied', fg='red')} by the pattern {rule['pattern']}")
-        say(f"    {rule['file']}:{rule['line']}:{rule['column']}")
-    if found.get("session"):
-        say(f"  {click.style('cut', fg='red')} by the session {found['session']}")
-    if found.get("cut_by"):
-        say(f"  {click.style('cut', fg='red')} by {found['cut_by']}, which is above it")
-    for name in found["pending_review"]:
-        say(f"  waits for a security review of {name}")
-    for miss in found["near_misses"]:
-        giver = f" (held by {miss['capability']})" if miss["capability"] else ""
-        say(f"  near: {miss['event']}{giver}")
-    if found["denied_by"]:
-        say("  edit that line, then see what changes:")
+        say(f"    {_place(rule)}")
+    for cause in found["causes"]:
+        say(f"  {click.style('because', fg='red')} {cause['message']}")
+        if "file" in cause:
+            say(f"    {_place(cause)}")
+        if cause["hint"]:
+            say(f"    hint: {cause['hint']}")
+    _say_way_out(event, found)
+    if found.get("limits"):
+        limits = ", ".join(f"{name} {value}" for name, value in found["limits"].items())
+        say(f"  within its limits: {limits}")
+    say_source(found)
     next_step("plan --from OLD --to NEW" if found["denied_by"] else f"who-can {event}")
+
+
+def _say_way_out(event: str, found: dict[str, Any]) -> None:
+    """The one line that would allow it, or events that may have been meant."""
+    for miss in found["near_misses"]:
+        if miss["event"] != event:
+            giver = f" (held by {miss['capability']})" if miss["capability"] else ""
+            say(f"  near: {miss['event']}{giver}")
+    repair = found["repair"]
+    if repair:
+        where = f" to {repair['file']}" if repair["file"] else ""
+        say(f"  to allow it, add{where} (gives {counted(repair['events'], 'event')} in all):")
+        say(f"    {repair['line']}")
+
+
+def _place(rule: dict[str, Any]) -> str:
+    if rule["file"] == REQUEST.file:
+        return "what the agent was given beside its profile; agent:update changes it"
+    return f"{rule['file']}:{rule['line']}:{rule['column']}"
 
 
 @click.command("who-can")
@@ -179,26 +245,35 @@ def _say_why(subject: str, event: str, found: dict[str, Any]) -> None:
 @asked_about_definitions
 def who_can(ask: Asked, event: str) -> None:
     """Tell who may use EVENT; exit code 1 when nobody may, or there is no such event."""
-    bench = open_workbench(ask.settings(), ask.events)
-    agents: list[str] = []
-    if not ask.about_files:
-        with daemon_answers(ask.settings()) as daemon:
-            agents = daemon.holders(event) if daemon is not None else []
-    report = {"event": event, "profiles": who_holds(bench.catalogue, event), "agents": agents}
+    report, similar = _holders(ask, event)
     if ask.as_json:
         print_json(report)
     else:
-        _say_holders(bench, event, report)
-    sys.exit(0 if report["profiles"] or agents else NO)
+        say(f"profiles: {', '.join(report['profiles']) or 'none'}")
+        say(f"agents: {', '.join(report['agents']) or 'none'}")
+        if similar is not None:
+            click.echo(f"warning: there is no event {event!r}. {similar}".strip(), err=True)
+        say_source(report)
+        next_step(f"why {(report['profiles'] or ['observer'])[0]} {event}")
+    sys.exit(0 if report["profiles"] or report["agents"] else NO)
 
 
-def _say_holders(bench: Workbench, event: str, report: dict[str, Any]) -> None:
-    say(f"profiles: {', '.join(report['profiles']) or 'none'}")
-    say(f"agents: {', '.join(report['agents']) or 'none'}")
-    if bench.catalogue.universe.canonical(event) not in bench.catalogue.universe.index:
-        hint = did_you_mean(event, bench.catalogue.universe.names)
-        click.echo(f"warning: there is no event {event!r}. {hint}".strip(), err=True)
-    next_step(f"why {(report['profiles'] or ['observer'])[0]} {event}")
+def _holders(ask: Asked, event: str) -> tuple[dict[str, Any], str | None]:
+    """Who may use an event, and a suggestion when there is none of that name."""
+    settings = ask.definitions()
+    if not ask.about_files:
+        with daemon_answers(settings) as daemon:
+            if daemon is not None:
+                found = daemon.who_can(event)
+                similar = daemon.suggestion(event) if not found["profiles"] else None
+                source = source_of_daemon(settings, found.pop("revision"))
+                return found | {"source": source}, similar
+    bench = open_workbench(settings, ask.events)
+    universe = bench.catalogue.universe
+    found = holders(bench.fleet, bench.catalogue, event)
+    unknown = universe.canonical(event) not in universe.index
+    similar = did_you_mean(event, universe.names) if unknown else None
+    return found | {"source": bench.source}, similar
 
 
 @click.command()
@@ -206,11 +281,23 @@ def _say_holders(bench: Workbench, event: str, report: dict[str, Any]) -> None:
 @asked_about_definitions
 def gives(ask: Asked, capability: str) -> None:
     """Tell what CAPABILITY gives, with all it requires."""
-    bench = open_workbench(ask.settings(), ask.events)
-    report = what_it_gives(bench.catalogue, capability)
+    report = _given(ask, capability)
     if ask.as_json:
         print_json(report)
         return
     say(click.style(report["capability"], bold=True) + f" - {report['description']}")
     _say_lists(report, {"events": "events", "model tools": "claude_tools", "requires": "requires"})
+    say_source(report)
     next_step(f"who-can {report['events'][0]}" if report["events"] else "lint")
+
+
+def _given(ask: Asked, capability: str) -> dict[str, Any]:
+    settings = ask.definitions()
+    if not ask.about_files:
+        with daemon_answers(settings) as daemon:
+            if daemon is not None:
+                found = daemon.capability(capability)
+                source = source_of_daemon(settings, daemon.revision())
+                return found | {"source": source}
+    bench = open_workbench(settings, ask.events)
+    return what_it_gives(bench.catalogue, capability) | {"source": bench.source}

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from remit.app.workbench import definition_paths, open_workbench
+from remit.app.workbench import definition_paths, open_workbench, source_of_daemon
 from remit.cli.edits import Folder, in_folder, say_plan
 from remit.cli.options import Asked, asked
 from remit.cli.outcome import NO, next_step, print_json, say
@@ -21,7 +21,9 @@ def reload(ask: Asked) -> None:
 
     All or nothing: a mistake anywhere leaves in force what is in force, and exits with 2.
     """
-    report = _reload(ask.settings())
+    settings = ask.definitions()
+    report = _reload(settings)
+    report |= {"source": source_of_daemon(settings, report["revision"])}
     if ask.as_json:
         print_json(report)
     else:
@@ -40,7 +42,7 @@ def apply(ask: Asked, folder: Path | None, *, yes: bool) -> None:
     """
     from remit.cli.connection import plan_by_daemon  # noqa: PLC0415 - only with a daemon
 
-    settings = ask.settings()
+    settings = ask.definitions()
     targets = _targets(settings) if folder else None
     if folder is not None:
         open_workbench(in_folder(settings, folder))  # every mistake, with its line

@@ -3,15 +3,14 @@
 from typing import Any
 
 import click
-import msgspec
 
+from remit.app.subjects import grant_of_subject
 from remit.app.workbench import open_workbench
 from remit.cli.connection import daemon_answers
 from remit.cli.options import Asked, asked_about_definitions
-from remit.cli.outcome import next_step, print_json, say
+from remit.cli.outcome import next_step, print_json, say, say_source
 from remit.errors import InvalidDataError
 from remit.model.exposure import SEARCH
-from remit.policy.compiler import resolve as resolve_profile
 from remit.runtime.tool_formats import TOOL_FORMATS, ToolFormat, formatted
 from remit.runtime.tool_list import tool_list
 
@@ -55,35 +54,25 @@ def tools(ask: Asked, subject: str, *, thin: bool, form: ToolFormat | None, defe
             f"{turns['turns']} turns of discovery so far: {turns['sent']:,} tokens "
             f"instead of {turns['full_dump']:,} for full dumps"
         )
+    say_source(report)
     next_step(f'discover "what you want to do" --as {subject}')
-
-
-class _Subject(msgspec.Struct, frozen=True):
-    """Whose tools are asked for."""
-
-    profile: str
-    events: frozenset[str] | None = None
-    """What an agent is shown now: it may hold less than its profile, or more."""
-    bill: dict[str, Any] | None = None
 
 
 def tools_of(
     ask: Asked, subject: str, *, thin: bool = False
 ) -> tuple[dict[str, Any], dict[str, Any] | None]:
     """The tools of a subject, and what the turns of an agent cost."""
-    whose = _subject(ask, subject)
-    bench = open_workbench(ask.settings(), ask.events)
-    grant = resolve_profile(bench.catalogue, whose.profile)
-    if (events := whose.events) is not None:
-        grant = msgspec.structs.replace(grant, exposed=events, pinned=grant.pinned & events)
-    return tool_list(bench.handlers, bench.catalogue, grant, thin=thin), whose.bill
+    bench = open_workbench(ask.definitions(), ask.events, in_force=not ask.about_files)
+    grant = grant_of_subject(bench, subject, files_first=ask.about_files)
+    report = tool_list(bench.handlers, bench.catalogue, grant, thin=thin)
+    return report | {"source": bench.source}, _bill(ask, subject)
 
 
-def _subject(ask: Asked, name: str) -> _Subject:
-    """An agent that the running daemon knows, else a profile."""
+def _bill(ask: Asked, name: str) -> dict[str, Any] | None:
+    """What the turns of an agent cost that the running daemon knows."""
     if not ask.about_files:
         with daemon_answers(ask.settings()) as daemon:
             if daemon is not None:
-                profile = daemon.profile_of(name)
-                return _Subject(profile, daemon.tools_of(name), daemon.bill_of(name))
-    return _Subject(name)
+                found: dict[str, Any] | None = daemon.bill_of(name)
+                return found
+    return None

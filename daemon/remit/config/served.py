@@ -8,7 +8,7 @@ import msgspec
 from remit.config.home import Home
 from remit.config.lock import running_pid
 from remit.config.settings_table import Origin, Settings
-from remit.errors import HomeError
+from remit.errors import HomeError, SettingsError
 
 _SHARED = ("catalogue", "compositions", "handlers", "handler_paths")
 
@@ -71,17 +71,24 @@ def _text(path: Path | None) -> str | None:
     return None if path is None else str(path.absolute())
 
 
+def served_here(home: Home) -> Served | None:
+    """What the daemon of a home was started with; None when none runs, or nobody knows."""
+    if not home.served.exists() or running_pid(home) is None:
+        return None
+    try:
+        return msgspec.json.decode(home.served.read_bytes(), type=Served)
+    except (OSError, msgspec.MsgspecError):
+        return None
+
+
 def as_served(settings: Settings) -> Settings:
     """The settings with what nobody set taken from the daemon that runs in this home.
 
     The events of extensions that are loaded there count in any case: they exist.
     """
     home = Home(settings.home)
-    if not home.served.exists() or running_pid(home) is None:
-        return settings
-    try:
-        served = msgspec.json.decode(home.served.read_bytes(), type=Served)
-    except (OSError, msgspec.MsgspecError):
+    served = served_here(home)
+    if served is None:
         return settings
     settings = _with_upstreams(settings, served)
     if any(settings.origins[name].kind != "default" for name in _SHARED):
@@ -96,6 +103,60 @@ def as_served(settings: Settings) -> Settings:
         handler_paths=tuple(map(Path, served.handler_paths)),
         origins={**settings.origins, **dict.fromkeys(_SHARED, origin)},
     )
+
+
+class Mismatch(msgspec.Struct, frozen=True):
+    """A setting that means something else here than to the running daemon."""
+
+    name: str
+    here: str
+    origin: str
+    daemon: str
+
+    def __str__(self) -> str:
+        return f"{self.name} is {self.here} here ({self.origin}), and {self.daemon} for the daemon"
+
+
+def mismatches(settings: Settings) -> list[Mismatch]:
+    """What somebody set here that the daemon of this home was not started with."""
+    served = served_here(Home(settings.home))
+    if served is None or all(settings.origins[name].kind == "default" for name in _SHARED):
+        return []
+    ours = _served(settings, served.extensions)
+    # Extensions are loaded by the daemon, whatever is set.
+    loaded = frozenset(served.extensions)
+    found = []
+    for name in _SHARED:
+        here, there = getattr(ours, name), getattr(served, name)
+        if name == "handlers":
+            here = tuple(module for module in here if module not in loaded)
+        if here != there:
+            origin = str(settings.origins[name])
+            found.append(Mismatch(name, _words(name, here), origin, _words(name, there)))
+    return found
+
+
+def check_served(settings: Settings) -> None:
+    """Refuse to speak of two sets of definitions at once.
+
+    Raises:
+        SettingsError: the daemon that runs in this home serves other definitions.
+    """
+    found = mismatches(settings)
+    if found:
+        named = settings.catalogue or "FILE"
+        raise SettingsError(
+            f"the daemon of {settings.home} serves other definitions: {found[0]}",
+            hint=f"ask about the files with --catalogue {named}, leave this folder, or stop the "
+            "daemon and serve these: remit serve",
+            details={"mismatches": [msgspec.structs.asdict(one) for one in found]},
+        )
+
+
+def _words(name: str, value: str | tuple[str, ...] | None) -> str:
+    if isinstance(value, tuple):
+        return ", ".join(value) or "nothing"
+    return value or ("the shipped one" if name == "catalogue" else "beside the catalogue")
 
 
 def _with_upstreams(settings: Settings, served: Served) -> Settings:

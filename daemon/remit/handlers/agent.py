@@ -10,13 +10,14 @@ from remit.model.agent import Agent, AgentSpec, AgentStatus, Chosen
 from remit.model.launch import Launch
 from remit.model.limits import NO_LIMITS, Limits
 from remit.policy.delegate import Excess
-from remit.runtime.changes import holdings, tell_changes
-from remit.runtime.choosing import choose, status_warnings
+from remit.runtime.changes import tell_changes
+from remit.runtime.choosing import choose, spec_warnings
 from remit.runtime.context import Context
 from remit.runtime.delegation import Offer, check_room, check_spec, offer
 from remit.runtime.descent import agent_in_reach, unknown_agent
 from remit.runtime.fleet import NOTHING
 from remit.runtime.launches import check_launch
+from remit.runtime.plans import holdings
 from remit.runtime.registry import event_handler
 from remit.runtime.session_view import binding, is_of_session
 
@@ -114,7 +115,7 @@ async def spawn(request: SpawnRequest, ctx: Context) -> dict[str, Any]:
         "agent_id": name,
         "parent": parent,
         **_given(ctx, offered),
-        **_resource(ctx, spec),
+        **_resource(ctx, agent),
         "bound": spec.session_names,
         "credentials": credentials,
         "launched": launched,
@@ -165,13 +166,15 @@ def _credentials(public_key: str | None) -> tuple[dict[str, str], str]:
     return made, token_hash(made["token"])
 
 
-def _resource(ctx: Context, spec: AgentSpec) -> dict[str, Any]:
+def _resource(ctx: Context, agent: Agent) -> dict[str, Any]:
+    spec = agent.spec
+    reviewed = ctx.catalogue.reviewed_for(agent.id, agent.public_key)
     return {
         "name": spec.name,
         "system_prompt": spec.system_prompt,
         "capabilities": spec.chosen,
         "status": spec.status,
-        "warnings": status_warnings(ctx.catalogue, spec.capabilities),
+        "warnings": spec_warnings(ctx, spec, agent.id, reviewed),
     }
 
 
@@ -220,17 +223,19 @@ async def update(request: UpdateRequest, ctx: Context) -> dict[str, Any]:
             changes["narrow"] = request.on_excess == "narrow"
         spec = msgspec.structs.replace(agent.spec, **changes)
         check_spec(spec, agent.parent)
-        offered = offer(ctx, spec, agent.parent)
+        reviewed = ctx.catalogue.reviewed_for(agent.id, agent.public_key)
+        offered = offer(ctx, spec, agent.parent, reviewed)
         fleet, catalogue = services.authority.fleet, services.authority.catalogue
         # What it made gives others no more than it holds itself, so they may lose with it.
         affected = fleet.names() if catalogue.made else fleet.subtree(agent.id)
         before = holdings(fleet, catalogue, affected)
-        await services.keyring.update(services.store, msgspec.structs.replace(agent, spec=spec))
+        agent = msgspec.structs.replace(agent, spec=spec)
+        await services.keyring.update(services.store, agent)
         after = holdings(fleet, catalogue, affected)
     tell_changes(services.courier, before, after, revision=catalogue.revision)
     if spec.status != "active":
         offered = Offer(NOTHING, offered.cut)
-    shown = _resource(ctx, spec)
+    shown = _resource(ctx, agent)
     return {"agent_id": agent.id, "parent": agent.parent, **_given(ctx, offered), **shown}
 
 

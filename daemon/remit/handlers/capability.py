@@ -60,7 +60,7 @@ def get(ctx: Context, id: str) -> dict[str, Any]:  # noqa: A002 - the wire calls
 
 def _gives_now(ctx: Context, made: Made, event: str) -> bool:
     name = ctx.catalogue.universe.canonical(event)
-    return name in _given_now(ctx, made)["own_events"]
+    return name in _given_now(ctx, made)["events"]
 
 
 def _given_now(ctx: Context, made: Made) -> dict[str, Any]:
@@ -106,7 +106,7 @@ def _versions(made: MadeCapability) -> list[dict[str, Any]]:
 
 @event_handler("capability:of_event", capability="catalogue_read", effect="read", inline=True)
 def of_event(ctx: Context, event: str) -> dict[str, Any]:
-    """Tell which capabilities give an event: all of them.
+    """Tell which capabilities give an event, by themselves or by what they require.
 
     Args:
         event: the event in question.

@@ -11,14 +11,14 @@ from remit.model.event import Effect
 from remit.model.grant import Grant
 from remit.model.place import DefinitionError
 from remit.model.suggest import did_you_mean
-from remit.policy.catalogue import Catalogue
 from remit.policy.compiler import resolve as resolve_profile
 from remit.policy.narrowing import confine
+from remit.policy.plan import AgentChange
 from remit.policy.plan import plan as make_plan
-from remit.runtime.changes import changes_between, holdings
 from remit.runtime.context import Context
 from remit.runtime.drafts import Draft, compile_draft
-from remit.runtime.paging import PAGE_LIMIT, PAGE_MAX, page
+from remit.runtime.paging import PAGE_LIMIT, PAGE_MAX, bounded, page
+from remit.runtime.plans import plan_between
 from remit.runtime.registry import event_handler
 from remit.runtime.report import check_report, grant_report
 from remit.runtime.view import visible_capabilities, visible_profiles
@@ -84,7 +84,7 @@ def resolve(
     grant = resolve_profile(ctx.catalogue, name, variables=variables, max_effect=max_effect)
     if not ctx.sees_everything and not grant.events <= ctx.grant.events:
         raise NotFoundError(f"there is no profile {profile!r} with these variables for you")
-    report = grant_report(grant)
+    report = grant_report(ctx.services.authority.fleet.with_made(grant, ctx.catalogue))
     if not ctx.sees_everything:
         # The caller's own denials and reviews name things that it may not use.
         report |= dict.fromkeys(
@@ -142,23 +142,25 @@ def plan(
     """
     draft = Draft(compositions or {}, catalogue, remove or [], complete)
     tried = compile_draft(ctx, draft)
-    before: Mapping[str, Grant] = ctx.catalogue.grants
-    after: Mapping[str, Grant] = tried.grants
-    if not ctx.sees_everything:
-        # Of profiles that are visible or new; what the caller does not hold itself stays hidden.
-        hidden = before.keys() - visible_profiles(ctx)
-        before = _confined(ctx, before, hidden)
-        after = _confined(ctx, after, hidden)
-    return make_plan(before, after, agents=_affected(ctx, tried)).to_json()
-
-
-def _affected(ctx: Context, tried: Catalogue) -> int:
-    """How many living agents an edit changes, among those the caller may see."""
-    # Handlers like this one run in a thread: the fleet's own memory is not theirs to touch.
     fleet = ctx.services.authority.fleet
-    names = None if ctx.sees_everything else fleet.subtree(ctx.principal.id)
-    before = holdings(fleet.copy(), ctx.catalogue, names)
-    return len(changes_between(before, holdings(fleet.copy(), tried, names)))
+    if ctx.sees_everything:
+        found = plan_between(fleet, ctx.catalogue, tried)
+        return bounded(found.to_json(), "agents", "profiles")
+    # Of profiles that are visible or new; what the caller does not hold itself stays hidden.
+    hidden = ctx.catalogue.grants.keys() - visible_profiles(ctx)
+    found = plan_between(fleet, ctx.catalogue, tried, agents=fleet.subtree(ctx.principal.id))
+    before = _confined(ctx, ctx.catalogue.grants, hidden)
+    after = _confined(ctx, tried.grants, hidden)
+    agents = {name: one for name, one in found.agent_changes.items() if _is_known(ctx, one)}
+    return bounded(make_plan(before, after, agents=agents).to_json(), "agents", "profiles")
+
+
+def _is_known(ctx: Context, one: AgentChange) -> bool:
+    """Tell whether a change of an agent names nothing that the caller may not use."""
+    change = one.change
+    events = {*change.granted, *change.revoked, *change.tools_shown, *change.tools_hidden}
+    tools = {*change.tools_granted, *change.tools_revoked}
+    return events <= ctx.grant.events and tools <= ctx.grant.claude_tools
 
 
 def _confined(ctx: Context, grants: Mapping[str, Grant], hidden: Set[str]) -> dict[str, Grant]:

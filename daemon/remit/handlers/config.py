@@ -16,7 +16,7 @@ MOST_ERRORS = 1_000
 async def plan(ctx: Context) -> dict[str, Any]:
     """Tell what the definition files on disk would change, and put nothing in force."""
     found = await ctx.services.reloader.plan()
-    return bounded(found.to_json(), "profiles")
+    return bounded(found.to_json(), "agents", "profiles")
 
 
 @event_handler("config:reload", capability="config_admin", wildcard=False)
@@ -38,7 +38,12 @@ async def reload(ctx: Context) -> dict[str, Any]:
     "config:changed", capability="config_admin", effect="read", wildcard=False, pushed=True
 )
 def changed(
-    *, revision: int, changed: bool, profiles: dict[str, Any], summary: dict[str, int]
+    *,
+    revision: int,
+    changed: bool,
+    profiles: dict[str, Any],
+    agents: dict[str, Any],
+    summary: dict[str, int],
 ) -> None:
     """The definitions in force have changed, or a bad edit was taken back.
 
@@ -46,6 +51,7 @@ def changed(
         revision: the revision in force.
         changed: False when the files are as they were before a bad edit.
         profiles: what each profile that changed gained and lost.
+        agents: what each living agent gained and lost.
         summary: how much that is in all.
     """
 

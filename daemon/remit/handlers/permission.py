@@ -4,27 +4,31 @@ from typing import Annotated, Any
 
 import msgspec
 
-from remit.errors import InvalidDataError, RemitError, UnknownAgentError
-from remit.model.agent import Agent
+from remit.errors import InvalidDataError, UnknownAgentError
 from remit.model.decision import GRANTED, Reason
 from remit.model.grant import Grant
 from remit.model.patterns import EventPattern
 from remit.model.principal import OPERATOR_ID, Principal
 from remit.model.suggest import did_you_mean, nearest
 from remit.policy.decide import refusal
-from remit.policy.explain import explain as explain_decision
-from remit.policy.explain import explain_agent, givers_of
+from remit.policy.delegate import REQUEST
+from remit.policy.explain import narrowest_giver
 from remit.runtime.context import Context
 from remit.runtime.descent import is_in_reach, unknown_agent
-from remit.runtime.made_rules import made_rules
+from remit.runtime.explanation import (
+    explain_holder,
+    explain_profile,
+    find_cut,
+    holders,
+    no_rules,
+)
 from remit.runtime.registry import event_handler
-from remit.runtime.session_view import cut_by_session
+from remit.runtime.session_view import held_by
 from remit.runtime.subject import grant_of
 from remit.runtime.view import visible_profiles
 
 MAX_EVENTS = 1000
 _NEAR = 5
-_NOT_CUT = {"cut_by": None, "session": None}
 
 Events = Annotated[list[str], msgspec.Meta(max_length=MAX_EVENTS)]
 
@@ -88,65 +92,60 @@ def explain(
     """
     if agent is not None and profile is not None:
         raise InvalidDataError("give an agent or a profile, not both", details={"path": "$.agent"})
-    if profile is None:
-        principal = _principal(ctx, agent)
-        if principal.is_operator:
-            return _operator_explanation(ctx, event)
-        return _agent_explanation(ctx, principal, event)
-    visible = visible_profiles(ctx)
-    if profile not in visible:
-        message = f"there is no profile {profile!r} that you may ask about"
-        raise UnknownAgentError(message, hint=did_you_mean(profile, visible))
-    found = explain_decision(ctx.catalogue, profile, event).to_json()
+    fleet, catalogue = ctx.services.authority.fleet, ctx.catalogue
+    if profile is not None:
+        visible = visible_profiles(ctx)
+        if profile not in visible:
+            message = f"there is no profile {profile!r} that you may ask about"
+            raise UnknownAgentError(message, hint=did_you_mean(profile, visible))
+        found = explain_profile(fleet, catalogue, profile, event)
+        return _told(ctx, found, ctx.catalogue.grants[profile], event)
+    principal = _principal(ctx, agent)
+    if principal.is_operator:
+        return _operator_explanation(ctx, event)
+    found = explain_holder(fleet, catalogue, principal.id, event, session=ctx.session)
+    found |= _within_limits(ctx, principal.id)
+    return _told(ctx, found, grant_of(ctx, agent=principal.id), event)
+
+
+def _told(ctx: Context, found: dict[str, Any], grant: Grant, event: str) -> dict[str, Any]:
+    """All of it to the operator; to others no rule, cause or name that they may not know."""
     if ctx.principal.is_operator:
         return found
-    reason = _reason(ctx, ctx.catalogue.grants[profile], event)
-    return _discreet(ctx, found | {"reason": reason}, event)
-
-
-def _agent_explanation(ctx: Context, principal: Principal, event: str) -> dict[str, Any]:
-    """The rules of the agent itself, and the ancestor that cuts what they would allow."""
-    agent = ctx.services.authority.fleet.get(principal.id)
-    _, grant = _subject(ctx, principal.id)
+    # By the name that was asked for, as in the dispatcher.
     reason = _reason(ctx, grant, event)
-    found = _no_rules(ctx, event) if agent is None else _agent_rules(ctx, agent, event)
-    made = _made_rules(ctx, agent, event) if agent is not None and reason == GRANTED else []
-    if made:
-        found |= {"granted_by": [*found["granted_by"], *made], "near_misses": []}
-    found |= {
-        "allowed": reason == GRANTED,
-        "reason": reason,
-        "subject": principal.id,
-        **(_cut(ctx, principal.id, event) if reason != GRANTED else _NOT_CUT),
+    found |= {"reason": reason, "allowed": reason == GRANTED, "repair": None, "causes": []}
+    if found["subject"] in ctx.services.authority.fleet:
+        found |= _shown_cut(ctx, found["subject"], event, found)
+        agent = ctx.services.authority.fleet.get(found["subject"])
+        hidden = agent and agent.spec.profile and agent.spec.profile not in visible_profiles(ctx)
+        if hidden:
+            # What stands in files that the caller may not see is left out.
+            found |= {"granted_by": [], "denied_by": [], "pending_review": [], "near_misses": []}
+    return _discreet(ctx, found, event)
+
+
+def _shown_cut(
+    ctx: Context, agent: str, event: str, found: dict[str, Any]
+) -> dict[str, str | None]:
+    """What binds those above the caller has no name for it: then there is only the ancestor."""
+    if found["allowed"]:
+        return {"cut_by": None, "session": None}
+    fleet = ctx.services.authority.fleet
+    cut = find_cut(fleet, ctx.catalogue, agent, event, ctx.session)
+    known = cut.holder is None or is_in_reach(ctx, cut.holder)
+    return {
+        "cut_by": _shown_ancestor(ctx, cut.ancestor or cut.holder),
+        "session": cut.session if known else None,
     }
-    return found if ctx.principal.is_operator else _discreet(ctx, found, event)
 
 
-def _agent_rules(ctx: Context, agent: Agent, event: str) -> dict[str, Any]:
-    """What stands in files that the caller may not see is left out."""
-    profile = agent.spec.profile
-    hidden = profile and not ctx.principal.is_operator and profile not in visible_profiles(ctx)
-    if hidden or agent.spec.inherit:
-        return _no_rules(ctx, event)
-    try:
-        return explain_agent(ctx.catalogue, agent.spec, event).to_json()
-    except RemitError:  # its profile is gone: it holds nothing, and no rule says so
-        return _no_rules(ctx, event)
-
-
-def _made_rules(ctx: Context, agent: Agent, event: str) -> list[dict[str, Any]]:
-    """The rules of capabilities made at run time, as far as their authors hold the event now."""
-    fleet = ctx.services.authority.fleet
-    return [rule.to_json() for rule in made_rules(fleet, ctx.catalogue, agent, event)]
-
-
-def _cut(ctx: Context, agent: str, event: str) -> dict[str, str | None]:
-    """The ancestor that cuts, and the session that does."""
-    fleet = ctx.services.authority.fleet
-    name = ctx.catalogue.universe.canonical(event)
-    session, bound = cut_by_session(ctx, agent, event)
-    found = fleet.cut_by(agent, name, ctx.catalogue) or bound
-    return {"cut_by": _shown_ancestor(ctx, found), "session": session}
+def _within_limits(ctx: Context, agent: str) -> dict[str, Any]:
+    """The limits of an agent, and how much of them is used now."""
+    limits = held_by(ctx, agent).limits.to_json()
+    meter = ctx.services.meter
+    used = {"calls_last_minute": meter.calls(agent), "running": meter.running(agent)}
+    return {"limits": limits, "use": used} if limits else {}
 
 
 def _shown_ancestor(ctx: Context, found: str | None) -> str | None:
@@ -158,26 +157,18 @@ def _shown_ancestor(ctx: Context, found: str | None) -> str | None:
     return None if caller is None else caller.parent
 
 
-def _no_rules(ctx: Context, event: str) -> dict[str, Any]:
-    return {
-        "event": ctx.catalogue.universe.canonical(event),
-        "revision": ctx.catalogue.revision,
-        "granted_by": [],
-        "denied_by": [],
-        "pending_review": [],
-        "near_misses": [],
-    }
-
-
 def _operator_explanation(ctx: Context, event: str) -> dict[str, Any]:
     """The operator needs no rule: everything that exists is allowed, but in a session."""
     reason = _reason(ctx, ctx.grant, event)
-    session, _ = cut_by_session(ctx, OPERATOR_ID, event) if reason != GRANTED else (None, None)
-    return _no_rules(ctx, event) | {
+    fleet = ctx.services.authority.fleet
+    session = None
+    if reason != GRANTED:
+        session = find_cut(fleet, ctx.catalogue, OPERATOR_ID, event, ctx.session).session
+    return no_rules(ctx.catalogue, event) | {
         "allowed": reason == GRANTED,
         "reason": reason,
         "subject": OPERATOR_ID,
-        **_NOT_CUT,
+        "cut_by": None,
         "session": session,
     }
 
@@ -192,8 +183,15 @@ def _discreet(ctx: Context, found: dict[str, Any], asked: str) -> dict[str, Any]
         found["event"] = asked
         rules = found["denied_by"]
         found["denied_by"] = [r for r in rules if EventPattern.parse(r["pattern"]).covers(asked)]
+    # Paths begin with profiles, and the caller may not know what its own builds on.
+    known = {REQUEST.file, *held, *visible_profiles(ctx)}
+    granted = [
+        rule | {"path": [name for name in rule["path"] if name.partition(":")[0] in known]}
+        for rule in found["granted_by"]
+        if rule["capability"] in {None, *held}
+    ]
     return found | {
-        "granted_by": [rule for rule in found["granted_by"] if rule["capability"] in {None, *held}],
+        "granted_by": granted,
         "pending_review": [name for name in found["pending_review"] if name in held],
         "near_misses": [] if found["allowed"] else _near_misses(ctx, asked, held),
     }
@@ -203,8 +201,8 @@ def _near_misses(ctx: Context, asked: str, held: set[str]) -> list[dict[str, Any
     """Looked for among the caller's own events: hidden ones must not even push others out."""
     found = []
     for event in nearest(asked, ctx.grant.events, count=_NEAR):
-        givers = [name for name in givers_of(ctx.catalogue, event) if name in held]
-        found.append({"event": event, "capability": givers[0] if givers else None})
+        giver = narrowest_giver(ctx.catalogue, event, among=held)
+        found.append({"event": event, "capability": giver})
     return found
 
 
@@ -231,9 +229,28 @@ def matrix(
     for name in wanted:
         if name not in visible:
             raise UnknownAgentError(f"there is no profile {name!r} that you may ask about")
-        rows.append(_row("profile", name, ctx.catalogue.grants[name], events))
+        fleet = ctx.services.authority.fleet
+        grant = fleet.with_made(ctx.catalogue.grants[name], ctx.catalogue)
+        rows.append(_row("profile", name, grant, events))
     rows += [_row("agent", *_subject(ctx, name), events) for name in agents or []]
     return {"columns": events, "rows": rows, "revision": ctx.catalogue.revision}
+
+
+@event_handler("permission:who_can", capability="catalogue_read", effect="read", inline=True)
+def who_can(ctx: Context, event: str) -> dict[str, Any]:
+    """Tell which profiles and which living agents may use an event, among those that you may see.
+
+    Args:
+        event: the event in question; an old name works too.
+    """
+    fleet, catalogue = ctx.services.authority.fleet, ctx.catalogue
+    name = catalogue.universe.canonical(event)
+    if not ctx.sees_everything and name not in ctx.grant.events:
+        # Whether others hold what the caller does not is not for it to know.
+        return {"event": event, "profiles": [], "agents": [], "revision": catalogue.revision}
+    everybody = fleet.names() if ctx.principal.is_operator else fleet.subtree(ctx.principal.id)
+    found = holders(fleet, catalogue, event, profiles=visible_profiles(ctx), agents=everybody)
+    return found | {"revision": catalogue.revision}
 
 
 def _row(kind: str, subject: str, grant: Grant, events: list[str]) -> dict[str, Any]:

@@ -5,11 +5,10 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from remit.errors import DeniedError, ExceedsParentError, NotFoundError
-from remit.handlers import review_cards, review_tools
+from remit.handlers import review_capabilities, review_cards, review_tools
 from remit.runtime.context import Context
-from remit.runtime.pairs import APPROVAL, CAPABILITY, CARD, Gain, Pair, card_in, gain, no_such_pair
+from remit.runtime.pairs import APPROVAL, CAPABILITY, CARD, Pair, card_in
 from remit.runtime.registry import event_handler
-from remit.runtime.view import visible_profiles
 from remit.store.records import Review, ReviewStatus
 
 Limit = Annotated[int, msgspec.Meta(ge=1, le=200)]
@@ -38,7 +37,7 @@ async def list_(
     """
     items: list[dict[str, Any]] = []
     if kind in (None, CAPABILITY) and not after:
-        items += _pairs(ctx, status)
+        items += review_capabilities.listed(ctx, status)
     if kind in (None, CARD) and not after:
         items += await review_cards.listed(ctx, status)
     if kind in (None, review_tools.TOOL) and not after:
@@ -48,32 +47,6 @@ async def list_(
         found, cursor = await _calls(ctx, status, limit, after)
         items += found
     return {"items": items, "total": len(items), "next": cursor}
-
-
-def _pairs(ctx: Context, status: Status) -> list[dict[str, Any]]:
-    reviews = ctx.services.reviews
-    shown = []
-    for pair, found in reviews.pairs(ctx.catalogue).items():
-        gives = gain(ctx.catalogue, pair) if found == status else None
-        if gives is None or not _may_see_pair(ctx, pair, gives):
-            continue
-        decision = reviews.decision(ctx.catalogue, pair)
-        shown.append(
-            {
-                "id": str(pair),
-                "kind": CAPABILITY,
-                "status": found,
-                "profile": pair.profile,
-                "capability": pair.capability,
-                "grants": sorted(gives.events),
-                "claude_tools": sorted(gives.claude_tools),
-                "definition_hash": ctx.catalogue.fingerprints[pair.capability],
-                "decided_by": decision.by if decision else "",
-                "decided_at": decision.at if decision else None,
-                "note": decision.note if decision else "",
-            }
-        )
-    return shown
 
 
 async def _calls(
@@ -128,18 +101,6 @@ def _is_within(ctx: Context, review: Review) -> bool:
     return isinstance(key, str) and ctx.grant.limits.allow_key(key)
 
 
-def _may_see_pair(ctx: Context, pair: Pair, gives: Gain) -> bool:
-    if ctx.principal.is_operator:
-        return True
-    return pair.profile in visible_profiles(ctx) and not _excess(ctx, gives)
-
-
-def _excess(ctx: Context, gives: Gain) -> list[str]:
-    """What an approval would give away that the caller does not hold freely itself."""
-    free = ctx.grant.events - ctx.grant.approval_required
-    return sorted(gives.events - free) + sorted(gives.claude_tools - ctx.grant.claude_tools)
-
-
 @event_handler("review:decide", capability="reviewing", wildcard=False)
 async def decide(
     ctx: Context,
@@ -147,12 +108,12 @@ async def decide(
     decision: Literal["approve", "reject"],
     note: Note = "",
 ) -> dict[str, Any]:
-    """Approve or reject a call that waits, a capability in a profile, a card, or an outside tool.
+    """Approve or reject a call that waits, a capability, a card, or an outside tool.
 
     Args:
-        id: what `review:list` shows: of a call, 'profile/capability', 'card:id', or
-            'tool:server/tool', to which '@' and a fingerprint may be added; 'tool:server/*' is all
-            that waits there, was shown and is not suspicious.
+        id: what `review:list` shows: of a call, 'profile/capability', 'agent:name/capability',
+            'card:id', or 'tool:server/tool', to which '@' and a fingerprint may be added;
+            'tool:server/*' is all that waits there, was shown and is not suspicious.
         decision: approve or reject; rejecting what is no call takes an approval back.
         note: why; the one who asked is told.
     """
@@ -164,7 +125,7 @@ async def decide(
         return await review_tools.decide(ctx, tool, _DECIDED[decision], note)
     pair = Pair.parse(id)
     if pair is not None:
-        return await _decide_pair(ctx, pair, _DECIDED[decision], note)
+        return await review_capabilities.decide(ctx, pair, _DECIDED[decision], note)
     return await _decide_call(ctx, id, _DECIDED[decision], note)
 
 
@@ -193,43 +154,6 @@ def _check_approver(ctx: Context, review: Review) -> None:
             f"you may not approve {review.subject!r}: you need an approval for it yourself",
             details={"excess": [review.subject]},
         )
-
-
-async def _decide_pair(ctx: Context, pair: Pair, status: ReviewStatus, note: str) -> dict[str, Any]:
-    catalogue, reviews = ctx.catalogue, ctx.services.reviews
-    canonical = Pair(pair.profile, catalogue.names.get(pair.capability, pair.capability))
-    known = reviews.pairs(catalogue)
-    gives = gain(catalogue, canonical) if canonical in known else None
-    if gives is None or not _may_see_pair(ctx, canonical, gives):
-        raise no_such_pair(pair, known if ctx.principal.is_operator else ())
-    if not ctx.principal.is_operator:
-        _check_reviewer(ctx, canonical)
-    plan = await reviews.decide(
-        canonical,
-        status,
-        ctx.principal.id,
-        note,
-        definition_hash=catalogue.fingerprints[canonical.capability],
-    )
-    return {
-        "id": str(canonical),
-        "kind": CAPABILITY,
-        "status": status,
-        "profile": canonical.profile,
-        "capability": canonical.capability,
-        "grants": sorted(gives.events),
-        "claude_tools": sorted(gives.claude_tools),
-        "note": note,
-        "revision": ctx.services.authority.catalogue.revision,
-        "profiles": plan.to_json()["profiles"] if ctx.sees_everything else {},
-    }
-
-
-def _check_reviewer(ctx: Context, pair: Pair) -> None:
-    fleet, me = ctx.services.authority.fleet, ctx.principal.id
-    mine = {agent.spec.profile for agent in (fleet.get(me), *fleet.ancestors(me)) if agent}
-    if pair.profile in mine:
-        raise DeniedError("nobody approves for their own profile", reason="explicit_deny")
 
 
 @event_handler(

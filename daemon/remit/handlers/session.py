@@ -12,10 +12,11 @@ from remit.model.limits import NO_LIMITS, Limits
 from remit.model.session import Narrowing, Session
 from remit.model.tool import KNOWN_MODEL_TOOLS
 from remit.policy.session import check_step, entries_of, speaks_of
-from remit.runtime.changes import holdings, tell_changes
+from remit.runtime.changes import tell_changes
 from remit.runtime.context import Context
 from remit.runtime.descent import is_in_reach
 from remit.runtime.paging import PAGE_LIMIT, PAGE_MAX, page
+from remit.runtime.plans import holdings
 from remit.runtime.registry import event_handler
 from remit.runtime.sessions import closed
 

@@ -1,6 +1,7 @@
 """The compiled catalogue: capabilities as bitsets over the events of one revision."""
 
 from collections.abc import Iterable, Mapping
+from typing import Self
 
 import msgspec
 
@@ -13,15 +14,8 @@ from remit.model.suggest import did_you_mean
 from remit.model.tool import KNOWN_MODEL_TOOLS
 from remit.policy.mounts import mount_conflicts
 from remit.policy.order import circle_problem, dependencies_first
+from remit.policy.review import AGENT_PREFIX, Approval, Scope, scope_of
 from remit.policy.universe import Universe
-
-
-class Approval(msgspec.Struct, frozen=True):
-    """An operator's yes to a capability in a profile, bound to what was defined at that time."""
-
-    profile: str
-    capability: str
-    definition_hash: str
 
 
 class Made(msgspec.Struct, frozen=True):
@@ -56,9 +50,13 @@ class Catalogue(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     closures: Mapping[str, tuple[str, ...]]
     """Each grantable capability with all it requires, as far as that is grantable too; sorted."""
     base: tuple[str, ...]
-    fingerprints: Mapping[str, str]
-    """The hash of each definition that needs a security review; in the order of names."""
+    scopes: Mapping[str, Scope]
+    """What each capability brings that needs a security review; in the order of names."""
     approvals: frozenset[Approval] = frozenset()
+    approved: Mapping[tuple[str, str], Approval] = {}
+    """The same by subject and capability."""
+    reviewed: Mapping[tuple[str, str], frozenset[str]] = {}
+    """The capabilities that were approved for single agents, by name and key."""
     compositions: Mapping[str, Composition] = {}
     lineages: Mapping[str, tuple[Composition, ...]] = {}
     """For each profile all it builds on, dependencies first, and then itself."""
@@ -69,15 +67,32 @@ class Catalogue(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     """The capabilities that were made at run time; they are in `capabilities` too."""
     warnings: tuple[Problem, ...] = ()
 
-    def needs_review(self, profile: str, capability: str) -> bool:
-        """Tell whether a capability is still inert in a profile."""
-        if capability not in self.fingerprints:
+    def needs_review(self, subject: str, capability: str) -> bool:
+        """Tell whether a capability is still inert for a profile or an agent."""
+        if capability not in self.scopes:
             return False
-        return self.approval(profile, capability) not in self.approvals
+        found = self.approved.get((subject, capability))
+        return found is None or not found.scope.covers(self.scopes[capability])
 
-    def approval(self, profile: str, capability: str) -> Approval:
-        """The approval that makes a capability which needs a review work in a profile."""
-        return Approval(profile, capability, self.fingerprints[capability])
+    def approval(self, subject: str, capability: str, key: str = "") -> Approval:
+        """The approval that makes a capability which needs a review work for a subject."""
+        return Approval(subject, capability, self.scopes[capability], key)
+
+    def reviewed_for(self, agent: str, key: str) -> frozenset[str]:
+        """The capabilities that were approved for one agent, whatever its profile waits for."""
+        return self.reviewed.get((agent, key), frozenset())
+
+    def with_approvals(self, approvals: frozenset[Approval]) -> Self:
+        """The same definitions under other approvals; grants are not computed anew."""
+        approved = {(one.subject, one.capability): one for one in approvals}
+        catalogue = msgspec.structs.replace(self, approvals=approvals, approved=approved)
+        reviewed: dict[tuple[str, str], frozenset[str]] = {}
+        for one in approvals:
+            if one.key and not catalogue.needs_review(one.subject, one.capability):
+                holder = (one.subject.removeprefix(AGENT_PREFIX), one.key)
+                known = reviewed.get(holder, frozenset())
+                reviewed[holder] = known | ({one.capability} & catalogue.scopes.keys())
+        return msgspec.structs.replace(catalogue, reviewed=reviewed)
 
 
 def definition_hash(capability: Capability, events: Iterable[str]) -> str:
@@ -120,20 +135,34 @@ def compile_capabilities(
     _check_patterns(capabilities, universe, problems)
     problems.extend(mount_conflicts(capabilities.values()))
     own_events = _own_events(capabilities, names, universe)
+    closures = _closures(order, graph, capabilities)
     return Catalogue(
         revision=0,
         universe=universe,
         capabilities=capabilities,
         names=names,
         own_events=own_events,
-        closures=_closures(order, graph, capabilities),
+        closures=closures,
         base=tuple(sorted(c.id for c in capabilities.values() if c.always_included)),
-        fingerprints={
-            name: definition_hash(definition, universe.names_in(own_events[name]))
-            for name, definition in sorted(capabilities.items())
-            if definition.security_review_required
-        },
+        scopes=_scopes(capabilities, closures, own_events, universe),
     )
+
+
+def _scopes(
+    capabilities: Mapping[str, Capability],
+    closures: Mapping[str, tuple[str, ...]],
+    own_events: Mapping[str, int],
+    universe: Universe,
+) -> dict[str, Scope]:
+    found = {}
+    for name, definition in sorted(capabilities.items()):
+        if definition.security_review_required:
+            members = closures.get(name, ())
+            bits = 0
+            for member in members:
+                bits |= own_events[member]
+            found[name] = scope_of(members, capabilities, universe.names_in(bits))
+    return found
 
 
 def _names(capabilities: Mapping[str, Capability], problems: list[Problem]) -> dict[str, str]:

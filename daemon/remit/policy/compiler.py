@@ -14,7 +14,6 @@ from remit.model.json_schema import config_mistakes, shown
 from remit.model.place import DefinitionError, Problem, by_place
 from remit.model.suggest import did_you_mean
 from remit.policy.catalogue import (
-    Approval,
     Catalogue,
     check_capability_ref,
     compile_capabilities,
@@ -24,6 +23,7 @@ from remit.policy.lineage import bind, by_name, check_variables, declared_variab
 from remit.policy.made import add_made
 from remit.policy.narrowing import narrow_effect
 from remit.policy.resolve import make_grant
+from remit.policy.review import Approval
 from remit.policy.universe import Universe
 from remit.policy.warnings import check_entries, grant_warnings
 
@@ -54,12 +54,11 @@ def compile_definitions(
     catalogue = msgspec.structs.replace(
         capabilities,
         revision=revision,
-        approvals=approvals,
         compositions=compositions,
         lineages=built_on,
         variables=declared_variables(line[-1] for line in built_on.values()),
         grants={},
-    )
+    ).with_approvals(approvals)
     for composition in compositions.values():
         _check_composition(catalogue, composition, problems)
     errors = [problem for problem in problems if problem.is_error]

@@ -17,9 +17,10 @@ from remit.policy.flatten import Layer, flatten
 from remit.policy.lineage import bind
 from remit.policy.narrowing import confine
 from remit.policy.resolve import make_grant
-from remit.policy.warnings import check_entries
+from remit.policy.warnings import check_entries, grant_warnings
 
-_REQUEST = Place("request")
+REQUEST = Place("request")
+"""The place of what an agent was given beside its profile."""
 _CHANGES = "\0changes"
 """The name of an agent's own changes: no profile can have it."""
 
@@ -47,10 +48,17 @@ def excess(grant: Grant, ceiling: Grant) -> Excess:
     )
 
 
-def resolve_agent(catalogue: Catalogue, spec: AgentSpec, *, lives: bool = False) -> Grant:
+def resolve_agent(
+    catalogue: Catalogue,
+    spec: AgentSpec,
+    *,
+    lives: bool = False,
+    reviewed: frozenset[str] = frozenset(),
+) -> Grant:
     """The grant of an agent by itself, before any ceiling.
 
-    Without a profile it holds what is always included, and what its own changes add.
+    Without a profile it holds what is always included, and what its own changes add. `reviewed` are
+    the capabilities that were approved for this agent, beside those of its profile.
 
     Raises:
         NotFoundError: the profile is not there.
@@ -62,7 +70,34 @@ def resolve_agent(catalogue: Catalogue, spec: AgentSpec, *, lives: bool = False)
     if spec.profile and not spec.is_changed:
         return catalogue.grants[spec.profile]
     layer, environment = agent_layer(catalogue, spec, lives=lives)
-    return make_grant(catalogue, _named(catalogue, spec), layer, environment)
+    return make_grant(catalogue, _named(catalogue, spec), layer, environment, reviewed)
+
+
+def request_warnings(
+    catalogue: Catalogue, spec: AgentSpec, reviewed: frozenset[str] = frozenset()
+) -> tuple[list[Problem], Grant]:
+    """What is odd about the changes of an agent, as a file would be told; and its own grant."""
+    layer, environment = agent_layer(catalogue, spec, lives=True)
+    named = _named(catalogue, spec)
+    grant = make_grant(catalogue, named, layer, environment, reviewed)
+    found = grant_warnings(catalogue, named, layer, grant)
+    return [problem for problem in found if problem.place == REQUEST], grant
+
+
+def remainder(catalogue: Catalogue, spec: AgentSpec) -> Grant:
+    """What is left to an agent whose profile is gone, or does not fit its changes any more.
+
+    That is what everybody has, under its own denials and limits: enough to find out what happened.
+    """
+    kept = remaining(spec)
+    layer, environment = agent_layer(catalogue, kept, lives=True)
+    grant = make_grant(catalogue, _named(catalogue, kept), layer, environment)
+    return msgspec.structs.replace(grant, profile=spec.profile)
+
+
+def remaining(spec: AgentSpec) -> AgentSpec:
+    """What counts of an agent whose profile does not: its denials and its limits."""
+    return AgentSpec(disallowed_tools=spec.disallowed_tools, limits=spec.limits)
 
 
 def agent_layer(
@@ -87,7 +122,7 @@ def agent_layer(
     problems += check_entries(catalogue, _named(catalogue, spec), layer)
     errors = [problem for problem in problems if problem.is_error]
     if lives:
-        errors = [one for one in errors if one.code != "dead_denial" or one.place != _REQUEST]
+        errors = [one for one in errors if one.code != "dead_denial" or one.place != REQUEST]
     if errors:
         field = "disallowed_tools" if errors[0].code == "dead_denial" else "additional_tools"
         raise InvalidDataError(errors[0].message, details={"path": f"$.{field}"})
@@ -126,7 +161,7 @@ def unheld(catalogue: Catalogue, spec: AgentSpec, ceiling: Grant) -> Excess:
 
     Without this, a spawn that is accepted would tell that an event does not exist.
     """
-    entries = [ToolEntry.parse(text, _REQUEST) for text in spec.additional_tools]
+    entries = [ToolEntry.parse(text, REQUEST) for text in spec.additional_tools]
     patterns = [entry.pattern for entry in entries if entry.pattern and entry.pattern.exact]
     named = {catalogue.universe.canonical(pattern.prefix): pattern.prefix for pattern in patterns}
     return Excess(tuple(sorted(named[n] for n in named if n not in ceiling.events)), ())
@@ -139,7 +174,7 @@ def check_denials(spec: AgentSpec, ceiling: Grant) -> None:
         InvalidDataError: an entry is no tool, or denies nothing.
     """
     for text in spec.disallowed_tools:
-        pattern = ToolEntry.parse(text, _REQUEST).pattern
+        pattern = ToolEntry.parse(text, REQUEST).pattern
         if pattern is not None and not any(map(pattern.covers, ceiling.events)):
             raise InvalidDataError(
                 f"nothing that you hold matches {text!r}, so this denies nothing",
@@ -148,18 +183,18 @@ def check_denials(spec: AgentSpec, ceiling: Grant) -> None:
 
 
 def _named(catalogue: Catalogue, spec: AgentSpec) -> Composition:
-    return catalogue.compositions.get(spec.profile) or Composition(name="", place=_REQUEST)
+    return catalogue.compositions.get(spec.profile) or Composition(name="", place=REQUEST)
 
 
 def _changes(spec: AgentSpec) -> Composition:
     return Composition(
         name=_CHANGES,
-        place=_REQUEST,
-        extends=(Ref(spec.profile, _REQUEST),) if spec.profile else (),
+        place=REQUEST,
+        extends=(Ref(spec.profile, REQUEST),) if spec.profile else (),
         parts=(
             Part(
                 flags=tuple(
-                    Flag(name, on, _REQUEST, spec.configs.get(name))
+                    Flag(name, on, REQUEST, spec.configs.get(name))
                     for name, on in spec.capabilities.items()
                 ),
                 allowed=_texts(spec.additional_tools),
@@ -171,4 +206,4 @@ def _changes(spec: AgentSpec) -> Composition:
 
 
 def _texts(entries: Iterable[str]) -> tuple[Text, ...]:
-    return tuple(Text(entry, _REQUEST) for entry in entries)
+    return tuple(Text(entry, REQUEST) for entry in entries)

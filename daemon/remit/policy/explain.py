@@ -3,20 +3,22 @@
 Computed from the rules themselves and not from the mask; a property test holds the two together.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import Any
 
 import msgspec
 
-from remit.model.agent import AgentSpec
+from remit.model.agent import Agent
 from remit.model.capability import Capability
 from remit.model.composition import Scalar
 from remit.model.decision import Reason
+from remit.model.names import EventName
+from remit.model.patterns import EventPattern
 from remit.model.place import Place
 from remit.model.suggest import nearest
 from remit.policy.catalogue import Catalogue
 from remit.policy.compiler import layer_of
-from remit.policy.delegate import agent_layer
+from remit.policy.delegate import REQUEST, agent_layer
 from remit.policy.flatten import Layer
 from remit.policy.resolve import chosen, gated_capabilities, hold
 
@@ -30,7 +32,7 @@ class Rule(msgspec.Struct, frozen=True):
     place: Place
     capability: str | None = None
     path: tuple[str, ...] = ()
-    """How the profile comes to hold the capability: a chain of requires."""
+    """How the profile holds the capability: the line that switches one on, then requires."""
 
     def to_json(self) -> dict[str, Any]:
         """The shape that outside programs read."""
@@ -44,10 +46,40 @@ class Rule(msgspec.Struct, frozen=True):
 
 
 class NearMiss(msgspec.Struct, frozen=True):
-    """Something that would have been allowed, or a capability that would have given it."""
+    """An event, or one of a similar name, and the narrowest capability that gives it."""
 
     event: str
     capability: str | None
+
+
+class Obstacle(msgspec.Struct, frozen=True):
+    """Something that keeps an event from somebody, beside a rule that denies it."""
+
+    code: str
+    message: str
+    hint: str = ""
+    place: Place | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The shape that outside programs read."""
+        found: dict[str, Any] = {"code": self.code, "message": self.message, "hint": self.hint}
+        if self.place is not None:
+            found |= {
+                "file": self.place.file,
+                "line": self.place.line,
+                "column": self.place.column,
+            }
+        return found
+
+
+class Repair(msgspec.Struct, frozen=True):
+    """The one line that would allow an event."""
+
+    line: str
+    file: str
+    capability: str | None = None
+    events: int = 1
+    """How many events that line gives in all."""
 
 
 class Explanation(msgspec.Struct, frozen=True):
@@ -62,6 +94,8 @@ class Explanation(msgspec.Struct, frozen=True):
     pending: tuple[str, ...]
     near_misses: tuple[NearMiss, ...]
     revision: int
+    causes: tuple[Obstacle, ...] = ()
+    repair: Repair | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The shape that outside programs read."""
@@ -75,6 +109,8 @@ class Explanation(msgspec.Struct, frozen=True):
             "denied_by": [rule.to_json() for rule in self.denied_by],
             "pending_review": list(self.pending),
             "near_misses": [msgspec.structs.asdict(miss) for miss in self.near_misses],
+            "causes": [cause.to_json() for cause in self.causes],
+            "repair": msgspec.structs.asdict(self.repair) if self.repair else None,
         }
 
 
@@ -86,7 +122,7 @@ def explain(
     return explain_layer(catalogue, profile, layer, event)
 
 
-def explain_agent(catalogue: Catalogue, spec: AgentSpec, event: str) -> Explanation:
+def explain_agent(catalogue: Catalogue, agent: Agent, event: str) -> Explanation:
     """Explain a decision about an event in the profile and the changes of an agent.
 
     What its ancestors cut is not looked at.
@@ -94,20 +130,29 @@ def explain_agent(catalogue: Catalogue, spec: AgentSpec, event: str) -> Explanat
     Raises:
         RemitError: the profile is gone, or does not fit the changes any more.
     """
-    layer, _ = agent_layer(catalogue, spec, lives=True)
-    return explain_layer(catalogue, spec.profile, layer, event)
+    layer, _ = agent_layer(catalogue, agent.spec, lives=True)
+    reviewed = catalogue.reviewed_for(agent.id, agent.public_key)
+    return explain_layer(catalogue, agent.spec.profile, layer, event, reviewed)
 
 
-def explain_layer(catalogue: Catalogue, profile: str, layer: Layer, event: str) -> Explanation:
+def explain_layer(
+    catalogue: Catalogue,
+    profile: str,
+    layer: Layer,
+    event: str,
+    reviewed: frozenset[str] = frozenset(),
+) -> Explanation:
     """Explain a decision from rules that have been merged already."""
     name = catalogue.universe.canonical(event)
     exists = name in catalogue.universe.index
-    by_capability = _capability_rules(catalogue, profile, layer, name) if exists else ()
+    gated = frozenset(gated_capabilities(catalogue, profile, reviewed))
+    by_capability = _capability_rules(catalogue, profile, layer, name, reviewed) if exists else ()
     added = _added_rules(catalogue, layer, name) if exists else ()
-    gated = not by_capability and _is_gated(catalogue, profile, name)
-    granted_by = (*by_capability, *(() if gated else added))
+    is_gated = not by_capability and _is_gated(catalogue, gated, name)
+    granted_by = (*by_capability, *(() if is_gated else added))
     denied_by = _deny_rules(catalogue, layer, name)
-    pending = () if granted_by else _pending(catalogue, profile, layer, name)
+    held = hold(catalogue, profile, layer, reviewed)
+    pending = () if granted_by else _pending(catalogue, held.pending, gated, layer, name)
     reason: Reason = "granted"
     if denied_by:
         reason = "explicit_deny"
@@ -115,6 +160,7 @@ def explain_layer(catalogue: Catalogue, profile: str, layer: Layer, event: str) 
         reason = "unknown_event"
     elif not granted_by:
         reason = "review_pending" if pending else "no_grant"
+    is_missing = exists and reason == "no_grant"
     return Explanation(
         subject=profile,
         event=name,
@@ -123,16 +169,59 @@ def explain_layer(catalogue: Catalogue, profile: str, layer: Layer, event: str) 
         granted_by=granted_by,
         denied_by=denied_by,
         pending=pending,
-        near_misses=() if reason == "granted" else near_misses(catalogue, name),
+        near_misses=near_misses(catalogue, name) if is_missing or not exists else (),
         revision=catalogue.revision,
+        causes=_causes(catalogue, layer, name) if is_missing else (),
+        repair=_repair(catalogue, profile, name) if is_missing else None,
     )
 
 
+def _causes(catalogue: Catalogue, layer: Layer, event: str) -> tuple[Obstacle, ...]:
+    """What looks as if it gave the event, and does not."""
+    found = []
+    spec = catalogue.universe.specs[event]
+    flags = [(name, flag) for name, flag in layer.flags.items() if flag.on]
+    for name, flag in flags:
+        definition = catalogue.capabilities[name]
+        if not definition.is_grantable and catalogue.own_events[name] & _bit(catalogue, event):
+            message = f"{name!r} would give it, but is {definition.status}: it grants nothing"
+            found.append(Obstacle(definition.status, message, "", flag.place))
+    if not spec.wildcard:
+        patterns = [(e.text, e.place) for e in layer.allowed if e.pattern and not e.pattern.exact]
+        patterns += [
+            (str(placed.pattern), placed.place)
+            for name in chosen(catalogue, layer)
+            for member in catalogue.closures[name]
+            for placed in catalogue.capabilities[member].event_patterns or ()
+            if not placed.pattern.exact
+        ]
+        for text, place in patterns:
+            if EventPattern.parse(text).covers(EventName(event)):
+                message = f"the pattern {text!r} does not give it: this event must be named"
+                found.append(Obstacle("wildcard", message, f"name it: {event}", place))
+    return tuple(dict.fromkeys(found))
+
+
+def _repair(catalogue: Catalogue, profile: str, event: str) -> Repair:
+    """The narrowest capability that gives an event, else the event itself in a tool list."""
+    composition = catalogue.compositions.get(profile)
+    file = composition.place.file if composition else ""
+    found = narrowest_giver(catalogue, event)
+    if found is None:
+        return Repair(f"additional_tools: [{event}]", file)
+    size = len(catalogue.universe.names_in(_given_bits(catalogue, found)))
+    return Repair(f"capabilities: {{{found}: true}}", file, found, size)
+
+
+def _bit(catalogue: Catalogue, event: str) -> int:
+    return catalogue.universe.bits_of([catalogue.universe.canonical(event)])
+
+
 def _capability_rules(
-    catalogue: Catalogue, profile: str, layer: Layer, event: str
+    catalogue: Catalogue, profile: str, layer: Layer, event: str, reviewed: frozenset[str]
 ) -> tuple[Rule, ...]:
-    active = hold(catalogue, profile, layer).active
-    paths = _paths(catalogue, chosen(catalogue, layer), set(active))
+    active = hold(catalogue, profile, layer, reviewed).active
+    paths = _paths(catalogue, profile, layer, set(active))
     rules = []
     for name in active:
         if name in catalogue.made:
@@ -158,10 +247,14 @@ def _covering(
 
 
 def _paths(
-    catalogue: Catalogue, roots: Iterable[str], active: set[str]
+    catalogue: Catalogue, profile: str, layer: Layer, active: set[str]
 ) -> dict[str, tuple[str, ...]]:
-    """The shortest chain of requires from a chosen capability to each active one."""
-    paths: dict[str, tuple[str, ...]] = {root: (root,) for root in roots if root in active}
+    """How each active capability is reached: the line that switches one on, then requires."""
+    paths: dict[str, tuple[str, ...]] = {
+        root: (*_switch(catalogue, profile, layer, root), root)
+        for root in chosen(catalogue, layer)
+        if root in active
+    }
     frontier = list(paths)
     for name in frontier:  # grows while it is walked: breadth first
         for ref in catalogue.capabilities[name].requires:
@@ -170,6 +263,22 @@ def _paths(
                 paths[required] = (*paths[name], required)
                 frontier.append(required)
     return paths
+
+
+def _switch(catalogue: Catalogue, profile: str, layer: Layer, root: str) -> tuple[str, ...]:
+    """The line that switches a capability on, by the names that people gave: `lead`, `boss:4`."""
+    flag = layer.flags.get(root)
+    if flag is None:  # it is always included
+        return (profile,) if profile else ()
+    writer = next(
+        (one for one in catalogue.lineages.get(profile, ()) if one.place.file == flag.place.file),
+        None,
+    )
+    line = f"{writer.name if writer else flag.place.file}:{flag.place.line}"
+    if flag.place == REQUEST:
+        line = "request"
+    is_own = writer is not None and writer.name == profile
+    return (line,) if is_own or not profile else (profile, line)
 
 
 def _added_rules(catalogue: Catalogue, layer: Layer, event: str) -> tuple[Rule, ...]:
@@ -195,23 +304,24 @@ def _deny_rules(catalogue: Catalogue, layer: Layer, event: str) -> tuple[Rule, .
     )
 
 
-def _is_gated(catalogue: Catalogue, profile: str, event: str) -> bool:
+def _is_gated(catalogue: Catalogue, gated: Iterable[str], event: str) -> bool:
     """Tell whether an unapproved capability holds this event."""
     return event in catalogue.universe.index and any(
-        any(_covering(catalogue, catalogue.capabilities[name], event))
-        for name in gated_capabilities(catalogue, profile)
+        any(_covering(catalogue, catalogue.capabilities[name], event)) for name in gated
     )
 
 
-def _pending(catalogue: Catalogue, profile: str, layer: Layer, event: str) -> tuple[str, ...]:
+def _pending(
+    catalogue: Catalogue, held: Iterable[str], gated: Iterable[str], layer: Layer, event: str
+) -> tuple[str, ...]:
     """The reviews that the event waits for: of what the profile holds, or names in a list.
 
     By patterns alone, as in `decide.refusal`: the answer must not tell which events exist.
     """
-    waiting = set(hold(catalogue, profile, layer).pending)
+    waiting = set(held)
     listed = (catalogue.universe.present(entry.pattern) for entry in layer.allowed if entry.pattern)
     if any(pattern.covers(event) for pattern in listed):
-        waiting.update(gated_capabilities(catalogue, profile))
+        waiting.update(gated)
     return tuple(name for name in sorted(waiting) if _speaks_of(catalogue, name, event))
 
 
@@ -224,17 +334,52 @@ def _speaks_of(catalogue: Catalogue, name: str, event: str) -> bool:
 
 
 def near_misses(catalogue: Catalogue, event: str) -> tuple[NearMiss, ...]:
-    """Events of a similar name that exist, and capabilities that would give this one."""
-    givers = [NearMiss(event, name) for name in givers_of(catalogue, event)]
-    alike = [
-        NearMiss(other, next(iter(givers_of(catalogue, other)), None))
-        for other in nearest(event, catalogue.universe.names, count=_NEAR)
-        if other != event
-    ]
-    return tuple([*givers, *alike][:_NEAR])
+    """The narrowest capability that gives an event; when there is no such event, its neighbours."""
+    found = [event]
+    if event not in catalogue.universe.index:
+        found = nearest(event, catalogue.universe.names, count=_NEAR)
+    misses = (NearMiss(name, narrowest_giver(catalogue, name)) for name in found)
+    return tuple(miss for miss in misses if miss.capability or miss.event != event)
 
 
 def givers_of(catalogue: Catalogue, event: str) -> list[str]:
-    """All capabilities that hold an event by themselves, sorted."""
-    bit = catalogue.universe.bits_of([catalogue.universe.canonical(event)])
-    return sorted(name for name, own in catalogue.own_events.items() if own & bit)
+    """All capabilities that give an event, by themselves or by what they require; sorted.
+
+    This is `questions.gives`, looked at from the other side.
+    """
+    bit = _bit(catalogue, event)
+    return sorted(name for name in catalogue.closures if _given_bits(catalogue, name) & bit)
+
+
+def narrowest_giver(
+    catalogue: Catalogue, event: str, *, among: Container[str] | None = None
+) -> str | None:
+    """Of all capabilities that give an event the one that gives least beside it, or None."""
+    givers = givers_of(catalogue, event)
+    return min(
+        givers if among is None else [name for name in givers if name in among],
+        key=lambda name: (_given_bits(catalogue, name).bit_count(), name),
+        default=None,
+    )
+
+
+def _given_bits(catalogue: Catalogue, capability: str) -> int:
+    bits = 0
+    for member in catalogue.closures[capability]:
+        bits |= catalogue.own_events[member]
+    return bits
+
+
+def made_rule(catalogue: Catalogue, name: str, event: str) -> list[Rule]:
+    """The rules by which a capability that was made at run time covers an event."""
+    made, bit = catalogue.made[name], _bit(catalogue, event)
+    rules = [
+        Rule(str(placed), made.capability.place, name, (name,))
+        for placed in made.capability.event_patterns or ()
+        if catalogue.universe.granted_by(placed.pattern) & bit
+    ]
+    return rules + [
+        Rule(event, catalogue.capabilities[member].place, name, (name, member))
+        for member in made.members
+        if catalogue.own_events[member] & bit
+    ]

@@ -1,5 +1,6 @@
 """What an edit would grant and take away, for whom."""
 
+import itertools
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,6 +9,9 @@ import msgspec
 from remit.model.grant import Grant
 from remit.model.launch import NOTHING, Launch
 from remit.model.limits import is_wider
+
+MOST_AGENTS = 1_000
+"""How many agents an answer names; the summary counts all of them."""
 
 _NOBODY = Grant(profile="", revision=0, bits=0, events=frozenset())
 
@@ -61,20 +65,57 @@ class Change(msgspec.Struct, frozen=True):
         return not any(msgspec.structs.astuple(self))
 
 
+NO_CHANGE = Change((), (), (), (), {})
+
+
+class AgentChange(msgspec.Struct, frozen=True):
+    """The difference between what a living agent holds before and after."""
+
+    change: Change
+    profile: str = ""
+    parent: str | None = None
+    is_bereft: bool = False
+    """Whether its profile is defined no more: it keeps what everybody has."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The shape that outside programs read."""
+        return {
+            "profile": self.profile,
+            "parent": self.parent,
+            "profile_removed": self.is_bereft,
+            **msgspec.structs.asdict(self.change),
+        }
+
+
 class Plan(msgspec.Struct, frozen=True):
-    """All changes, profiles that get more first, then by name."""
+    """All changes, of profiles and of living agents: those that get more first, then by name."""
 
     changes: dict[str, Change]
     unchanged: int
-    agents: int = 0
-    """How many living agents hold more, less or under other limits."""
+    agent_changes: dict[str, AgentChange] = {}
+
+    @property
+    def agents(self) -> int:
+        """How many living agents hold more, less or under other limits."""
+        return len(self.agent_changes)
+
+    @property
+    def widens(self) -> bool:
+        """Tell whether anybody gets more than before, or could be given more."""
+        changes = (*self.changes.values(), *(one.change for one in self.agent_changes.values()))
+        return any(change.widens for change in changes)
 
     def to_json(self) -> dict[str, Any]:
         """The shape that outside programs read; the summary comes last."""
+        agents = self.agent_changes
+        shown = dict(itertools.islice(agents.items(), MOST_AGENTS))
+        left_out = {"agents_left_out": len(agents) - len(shown)} if len(shown) < self.agents else {}
         return {
             "profiles": {
                 name: msgspec.structs.asdict(change) for name, change in self.changes.items()
             },
+            "agents": {name: one.to_json() for name, one in shown.items()},
+            **left_out,
             "summary": {
                 "granted": sum(len(change.granted) for change in self.changes.values()),
                 "revoked": sum(len(change.revoked) for change in self.changes.values()),
@@ -83,6 +124,7 @@ class Plan(msgspec.Struct, frozen=True):
                 "approval_removed": sum(len(c.approval_removed) for c in self.changes.values()),
                 "profiles": len(self.changes),
                 "agents": self.agents,
+                "agents_widened": sum(one.change.widens for one in agents.values()),
                 "unchanged": self.unchanged,
             },
         }
@@ -92,12 +134,13 @@ def plan(
     before: Mapping[str, Grant],
     after: Mapping[str, Grant],
     *,
-    agents: int = 0,
+    agents: Mapping[str, AgentChange] | None = None,
     altered: frozenset[str] = frozenset(),
 ) -> Plan:
     """Compare the grants of two revisions; a missing profile grants nothing.
 
-    `altered` are the events whose tools are described otherwise.
+    `agents` are those for whom something changes, in their order; `altered` are the events whose
+    tools are described otherwise.
     """
     changes = {
         name: _compare_profiles(before.get(name, _NOBODY), after.get(name, _NOBODY), altered)
@@ -105,7 +148,8 @@ def plan(
     }
     changed = {name: change for name, change in changes.items() if not change.is_empty}
     order = sorted(changed, key=lambda name: (not changed[name].widens, name))
-    return Plan({name: changed[name] for name in order}, len(changes) - len(changed), agents)
+    found = {name: changed[name] for name in order}
+    return Plan(found, len(changes) - len(changed), dict(agents or {}))
 
 
 def compare(before: Grant, after: Grant, altered: frozenset[str] = frozenset()) -> Change:

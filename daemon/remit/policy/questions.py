@@ -1,4 +1,4 @@
-"""Questions that look the other way: who holds an event, what a capability gives."""
+"""What a capability gives, with all it requires."""
 
 from typing import Any
 
@@ -6,12 +6,6 @@ from remit.errors import NotFoundError
 from remit.model.limits import NO_LIMITS
 from remit.model.suggest import did_you_mean
 from remit.policy.catalogue import Catalogue
-
-
-def who_can(catalogue: Catalogue, event: str) -> list[str]:
-    """The profiles that grant an event, sorted."""
-    name = catalogue.universe.canonical(event)
-    return sorted(profile for profile, grant in catalogue.grants.items() if name in grant.events)
 
 
 def capability_id(catalogue: Catalogue, name: str) -> str:

@@ -27,11 +27,16 @@ class Holding(msgspec.Struct, frozen=True):
     pending: tuple[str, ...]
 
 
-def hold(catalogue: Catalogue, profile: str, layer: Layer) -> Holding:
-    """Follow flags and requires; a capability that waits for review brings nothing with it."""
+def hold(
+    catalogue: Catalogue, profile: str, layer: Layer, reviewed: frozenset[str] = frozenset()
+) -> Holding:
+    """Follow flags and requires; a capability that waits for review brings nothing with it.
+
+    `reviewed` were approved for the agent whose layer this is, beside what its profile has.
+    """
     roots = chosen(catalogue, layer)
     wanted = frozenset().union(*(catalogue.closures[root] for root in roots))
-    waiting = wanted.intersection(gated_capabilities(catalogue, profile))
+    waiting = wanted.intersection(gated_capabilities(catalogue, profile, reviewed))
     if not waiting:
         return Holding(tuple(sorted(wanted)), ())
     active: set[str] = set()
@@ -61,10 +66,11 @@ def make_grant(
     composition: Composition,
     layer: Layer,
     environment: Mapping[str, Scalar],
+    reviewed: frozenset[str] = frozenset(),
 ) -> Grant:
     """Compile a flattened profile into a grant, without its warnings."""
     universe = catalogue.universe
-    holding = hold(catalogue, composition.name, layer)
+    holding = hold(catalogue, composition.name, layer, reviewed)
     exposed = unexposed = 0
     tools: set[str] = set()
     limits = layer.limits
@@ -85,7 +91,7 @@ def make_grant(
         bits |= added
         exposed |= added
         tools.update([entry.model_tool] if entry.model_tool else [])
-    gated = gated_capabilities(catalogue, composition.name)
+    gated = gated_capabilities(catalogue, composition.name, reviewed)
     for name in gated:
         bits &= ~(catalogue.own_events[name] & ~held_bits)
         tools -= {ref.name for ref in catalogue.capabilities[name].claude_tools} - held_tools
@@ -175,12 +181,18 @@ def _denied_tools(entries: Iterable[ToolEntry], tools: set[str]) -> set[str]:
     return set(tools) if everything else named & tools
 
 
-def gated_capabilities(catalogue: Catalogue, profile: str) -> tuple[str, ...]:
+def gated_capabilities(
+    catalogue: Catalogue, profile: str, reviewed: frozenset[str] = frozenset()
+) -> tuple[str, ...]:
     """Capabilities whose events wait for a review in this profile, held or not.
 
     Naming such an event in `additional_tools` must not be a way around the review.
     """
-    return tuple(n for n in catalogue.fingerprints if catalogue.needs_review(profile, n))
+    return tuple(
+        name
+        for name in catalogue.scopes
+        if name not in reviewed and catalogue.needs_review(profile, name)
+    )
 
 
 def _stopped_by_review(

@@ -15,12 +15,15 @@ from remit.model.grant import Grant
 from remit.model.made_capability import MadeCapability
 from remit.model.place import DefinitionError, Problem
 from remit.model.principal import Principal
-from remit.policy.catalogue import Approval, Catalogue
+from remit.policy.catalogue import Catalogue
 from remit.policy.compiler import compile_definitions
-from remit.policy.plan import Plan, plan
+from remit.policy.plan import Plan
 from remit.policy.resolve import grant_everything
+from remit.policy.review import Approval
+from remit.policy.toolnames import tool_names
 from remit.policy.universe import Universe, make_universe
 from remit.runtime.fleet import NOTHING, Fleet
+from remit.runtime.plans import plan_between
 from remit.runtime.table import HandlerTable
 
 
@@ -59,6 +62,20 @@ def compile_files(
     shown = files.illustrate(catalogue.warnings)
     catalogue = msgspec.structs.replace(catalogue, warnings=shown)
     return Revision(catalogue, files, grant_everything(catalogue), table or HandlerTable(), made)
+
+
+def altered_tools(before: Revision, after: Revision) -> frozenset[str]:
+    """The events of both revisions that tool lists describe otherwise, by name or in words."""
+    if before.table is after.table:
+        return frozenset()
+    old, new = tool_names(before.catalogue.universe), tool_names(after.catalogue.universe)
+    was, now = before.table.by_event, after.table.by_event
+    return frozenset(
+        event
+        for event in old.keys() & new.keys()
+        if old[event] != new[event]
+        or (was[event] is not now[event] and was[event].tool_parts != now[event].tool_parts)
+    )
 
 
 class Authority:
@@ -207,7 +224,7 @@ class Authority:
             self.rejected = error.problems
             raise
         self.put_in_force(after)
-        return plan(before.catalogue.grants, after.catalogue.grants)
+        return plan_between(self.fleet, before.catalogue, after.catalogue)
 
     def approve(self, approvals: frozenset[Approval]) -> Plan:
         """Put approvals of security reviews in force, as a new revision of the same files.
@@ -217,7 +234,7 @@ class Authority:
         before = self.current
         self._approvals = approvals
         self.current = self._compile(before.files)
-        return plan(before.catalogue.grants, self.current.catalogue.grants)
+        return plan_between(self.fleet, before.catalogue, self.current.catalogue)
 
     def _first(
         self,

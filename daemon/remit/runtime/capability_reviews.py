@@ -1,27 +1,37 @@
-"""Security reviews: which capabilities wait in which profiles, and what was decided about them.
+"""Security reviews: which capabilities wait in profiles and for agents, and deciding about them.
 
-A decision is bound to the hash of the definition that was looked at. The newest decision about a
-pair of profile and capability counts; it is stored before it is put in force.
+A decision is bound to all that the capability brought when it was looked at, see
+`policy/review.py`. It is stored before it is put in force.
 """
 
 import secrets
 from collections.abc import Callable
 
 import anyio
-import msgspec
 import structlog
 
 from remit.errors import ConflictError, StoreError
 from remit.model.cause import Cause
-from remit.policy.catalogue import Approval, Catalogue
+from remit.policy.catalogue import Catalogue
 from remit.policy.plan import Plan
+from remit.policy.review import Scope
 from remit.runtime.approvals import stored_reviews
 from remit.runtime.authority import Authority
-from remit.runtime.changes import changes_between, holdings, tell
+from remit.runtime.changes import tell
 from remit.runtime.config_audit import CHANGED
 from remit.runtime.courier import Courier
 from remit.runtime.kept import keep
-from remit.runtime.pairs import CAPABILITY, Pair, no_such_pair
+from remit.runtime.pairs import (
+    CAPABILITY,
+    Decision,
+    Decisions,
+    Pair,
+    approvals_in,
+    decisions_in,
+    no_such_pair,
+    payload_of,
+)
+from remit.runtime.plans import changes_between, holdings
 from remit.runtime.reloader import Outcome, Reloader
 from remit.store.protocol import ReviewStore, Store
 from remit.store.records import Review, ReviewStatus
@@ -29,41 +39,9 @@ from remit.store.records import Review, ReviewStatus
 log = structlog.get_logger()
 
 
-class Decision(msgspec.Struct, frozen=True):
-    """What was decided about a pair, last."""
-
-    status: ReviewStatus
-    definition_hash: str
-    by: str
-    at: float
-    note: str
-
-
-Decisions = dict[Pair, Decision]
-
-
 async def load_decisions(store: ReviewStore) -> Decisions:
     """The newest decision about each pair."""
-    found: Decisions = {}
-    async for review in stored_reviews(store, CAPABILITY):
-        body = msgspec.json.decode(review.payload)
-        found[Pair(body["profile"], body["capability"])] = Decision(
-            review.status,
-            body["definition_hash"],
-            review.decided_by,
-            review.decided_at or review.requested_at,
-            review.note,
-        )
-    return found
-
-
-def approvals_in(decisions: Decisions) -> frozenset[Approval]:
-    """The decisions that were a yes, as the compiler wants them."""
-    return frozenset(
-        Approval(pair.profile, pair.capability, decision.definition_hash)
-        for pair, decision in decisions.items()
-        if decision.status == "approved"
-    )
+    return decisions_in([review async for review in stored_reviews(store, CAPABILITY)])
 
 
 class CapabilityReviews:
@@ -92,19 +70,41 @@ class CapabilityReviews:
         found: dict[Pair, ReviewStatus] = {}
         for profile, grant in catalogue.grants.items():
             for capability in grant.pending_review:
-                pair = Pair(profile, capability)
-                is_rejected = self.decision(catalogue, pair) is not None
-                found[pair] = "rejected" if is_rejected else "pending"
+                found[Pair(profile, capability)] = "pending"
             for capability in grant.capabilities:
-                if capability in catalogue.fingerprints:
+                if capability in catalogue.scopes:
                     found[Pair(profile, capability)] = "approved"
+        found |= self._pairs_of_agents(catalogue)
+        for pair, status in found.items():
+            if status == "pending" and self.decision(catalogue, pair) is not None:
+                found[pair] = "rejected"
         return dict(sorted(found.items()))
+
+    def _pairs_of_agents(self, catalogue: Catalogue) -> dict[Pair, ReviewStatus]:
+        """What agents were given beside their profiles; what a profile waits for stands there."""
+        found: dict[Pair, ReviewStatus] = {}
+        fleet = self._authority.fleet
+        for agent in fleet.all() if catalogue.scopes else ():
+            if agent.spec.inherit or not agent.spec.is_changed:
+                continue
+            own = fleet.own_grant(agent.id, catalogue)
+            profile = catalogue.grants.get(agent.spec.profile)
+            waiting = set(own.pending_review) - set(profile.pending_review if profile else ())
+            reviewed = catalogue.reviewed_for(agent.id, agent.public_key)
+            found |= {Pair.of_agent(agent.id, name): "pending" for name in waiting}
+            found |= {Pair.of_agent(agent.id, name): "approved" for name in reviewed}
+        return found
 
     def decision(self, catalogue: Catalogue, pair: Pair) -> Decision | None:
         """What was decided about the definition that is in force; None when nothing was."""
-        found = self._decisions.get(pair)
-        is_same = found and found.definition_hash == catalogue.fingerprints.get(pair.capability)
-        return found if is_same else None
+        found, scope = self._decisions.get(pair), catalogue.scopes.get(pair.capability)
+        if found is None or found.scope is None or scope is None or found.key != self._key(pair):
+            return None
+        return found if found.scope.covers(scope) else None
+
+    def _key(self, pair: Pair) -> str:
+        agent = self._authority.fleet.get(pair.agent) if pair.agent else None
+        return agent.public_key if agent else ""
 
     async def decide(
         self,
@@ -113,7 +113,7 @@ class CapabilityReviews:
         by: str,
         note: str,
         *,
-        definition_hash: str,
+        scope: Scope,
     ) -> Plan:
         """Store a decision and put it in force as a new revision; a rejection takes back.
 
@@ -128,15 +128,15 @@ class CapabilityReviews:
                 raise no_such_pair(pair, known)
             if known[pair] == status:
                 raise ConflictError(f"{pair} is {status} already", details={"id": str(pair)})
-            if catalogue.fingerprints[pair.capability] != definition_hash:
+            if catalogue.scopes[pair.capability] != scope:
                 message = f"the definition of {pair.capability!r} has changed meanwhile"
                 raise ConflictError(message, hint="look at it again: remit review list")
-            now = self._clock()
+            decision = Decision(status, scope, by, self._clock(), note, self._key(pair))
             with anyio.CancelScope(shield=True):
-                await self._store.review_add(_record(pair, status, definition_hash, by, note, now))
-                self._decisions[pair] = Decision(status, definition_hash, by, now, note)
+                await self._store.review_add(_record(pair, decision))
+                self._decisions[pair] = decision
                 # If the definition changed while this was stored, the pair still waits: an
-                # approval counts for the hash that was looked at, whatever is in force.
+                # approval counts for what was looked at, whatever is in force.
                 before = self._authority.catalogue.revision
                 plan = self._put_in_force()
                 await self._write(by, plan, before=before)
@@ -163,24 +163,17 @@ class CapabilityReviews:
         return plan
 
 
-def _record(
-    pair: Pair, status: ReviewStatus, definition_hash: str, by: str, note: str, now: float
-) -> Review:
-    body = {
-        "profile": pair.profile,
-        "capability": pair.capability,
-        "definition_hash": definition_hash,
-    }
+def _record(pair: Pair, decision: Decision) -> Review:
     return Review(
         id=f"{pair}@{secrets.token_hex(6)}",
         kind=CAPABILITY,
         subject=str(pair),
-        requested_by=by,
-        requested_at=now,
+        requested_by=decision.by,
+        requested_at=decision.at,
         expires_at=None,
-        payload=msgspec.json.encode(body),
-        status=status,
-        decided_by=by,
-        decided_at=now,
-        note=note,
+        payload=payload_of(pair, decision),
+        status=decision.status,
+        decided_by=decision.by,
+        decided_at=decision.at,
+        note=decision.note,
     )

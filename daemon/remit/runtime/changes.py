@@ -1,69 +1,16 @@
-"""What living agents gained and lost, and telling them.
+"""Telling living agents what they gained and lost."""
 
-Many agents share few grants, so each pair of grants is compared once, however many agents hold it.
-"""
-
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from remit.model.grant import Grant
 from remit.model.principal import DAEMON_ID
-from remit.policy.catalogue import Catalogue
-from remit.policy.plan import Change, compare
-from remit.policy.toolnames import tool_names
-from remit.runtime.fleet import NOTHING, Fleet
+from remit.policy.plan import Change
+from remit.runtime.plans import Holdings, changes_between
 
 if TYPE_CHECKING:
-    from remit.runtime.authority import Revision
     from remit.runtime.courier import Courier
 
 CHANGED_EVENT = "permission:changed"
-
-Holdings = Mapping[str, Grant]
-"""What each of some agents may do, by name."""
-
-
-def holdings(
-    fleet: Fleet, catalogue: Catalogue, agents: Iterable[str] | None = None
-) -> dict[str, Grant]:
-    """What agents may do in a revision; all living ones when none are named."""
-    names = fleet.names() if agents is None else agents
-    return {name: fleet.grant(name, catalogue) for name in names}
-
-
-def altered_tools(before: "Revision", after: "Revision") -> frozenset[str]:
-    """The events of both revisions that tool lists describe otherwise, by name or in words."""
-    if before.table is after.table:
-        return frozenset()
-    old, new = tool_names(before.catalogue.universe), tool_names(after.catalogue.universe)
-    was, now = before.table.by_event, after.table.by_event
-    return frozenset(
-        event
-        for event in old.keys() & new.keys()
-        if old[event] != new[event]
-        or (was[event] is not now[event] and was[event].tool_parts != now[event].tool_parts)
-    )
-
-
-def changes_between(
-    before: Holdings, after: Holdings, altered: frozenset[str] = frozenset()
-) -> dict[str, Change]:
-    """What changed, for each agent of which something did; one that is missing held nothing.
-
-    `altered` are the events whose tools are described otherwise.
-    """
-    found: dict[str, Change] = {}
-    # The holdings keep both grants alive while their ids are keys here.
-    compared: dict[tuple[int, int], Change] = {}
-    for name in before.keys() | after.keys():
-        old, new = before.get(name, NOTHING), after.get(name, NOTHING)
-        key = (id(old), id(new))
-        change = compared.get(key)
-        if change is None:
-            change = compared[key] = compare(old, new, altered)
-        if not change.is_empty:
-            found[name] = change
-    return found
 
 
 def tell_changes(courier: "Courier", before: Holdings, after: Holdings, *, revision: int) -> int:

@@ -5,11 +5,14 @@ from typing import Any
 
 import msgspec
 
-from remit.errors import InvalidDataError
-from remit.model.agent import Chosen
+from remit.errors import InvalidDataError, RemitError
+from remit.model.agent import AgentSpec, Chosen
+from remit.model.grant import Grant
 from remit.model.json_schema import config_mistakes, shown
 from remit.model.suggest import did_you_mean
+from remit.model.tool import ToolEntry
 from remit.policy.catalogue import Catalogue
+from remit.policy.delegate import REQUEST, request_warnings
 from remit.runtime.context import Context
 from remit.runtime.view import visible_capabilities
 
@@ -77,6 +80,61 @@ def _check_config(catalogue: Catalogue, name: str, config: dict[str, Any], path:
             hint=f"capability:get tells its schema: {{id: {name}}}",
             details={"path": shown(first.path, f"{path}.config")},
         )
+
+
+def spec_warnings(
+    ctx: Context, spec: AgentSpec, agent: str, reviewed: frozenset[str] = frozenset()
+) -> list[dict[str, str]]:
+    """What an agent is given that works differently from what its giver may think.
+
+    Only what the giver named itself, and nothing that it could not find out: for one who does not
+    see everything, what it does not hold is the same as what does not exist.
+    """
+    found = status_warnings(ctx.catalogue, spec.capabilities)
+    if spec.inherit:
+        return found
+    try:
+        problems, own = request_warnings(ctx.catalogue, spec, reviewed)
+    except RemitError:  # its profile went away meanwhile, and `why` says so
+        return found
+    waiting = {*own.pending_review}
+    for name, on in spec.capabilities.items():
+        if on and ctx.catalogue.names.get(name) in waiting:
+            message = f"{name!r} waits for a security review for {agent!r}: it gives nothing yet"
+            hint = f"an operator approves it with: remit review approve {agent} {name}"
+            told = {"capability": name, "code": "review_pending", "message": message}
+            found.append(told | {"hint": hint})
+    found += _dropped(ctx, spec, own)
+    if ctx.sees_everything:
+        known = {"review_pending", *STATUS_CODES}
+        found += [
+            {"code": one.code, "message": one.message, "hint": one.hint}
+            for one in problems
+            if one.code not in known
+        ]
+    return found
+
+
+def _dropped(ctx: Context, spec: AgentSpec, own: Grant) -> list[dict[str, str]]:
+    """Tools that were added by name and are held back by a review."""
+    universe = ctx.catalogue.universe
+    found = []
+    for text in spec.additional_tools:
+        entry = ToolEntry.parse(text, REQUEST)
+        if entry.pattern is None:
+            is_held = entry.model_tool in own.claude_tools | own.denied_tools
+        else:
+            name = universe.canonical(entry.pattern.prefix)
+            covered = own.events.union(own.denied_events)
+            is_seen = name in universe.index and (ctx.sees_everything or name in ctx.grant.events)
+            is_held = not entry.pattern.exact or not is_seen or name in covered
+        if not is_held:
+            message = f"{text!r} is not given: what holds it waits for a security review"
+            found.append({"code": "review_pending", "message": message, "tool": text})
+    return found
+
+
+STATUS_CODES = ("retired", "coming_soon", "deprecated")
 
 
 def status_warnings(catalogue: Catalogue, capabilities: Mapping[str, bool]) -> list[dict[str, str]]:

@@ -4,6 +4,7 @@ A change is in the audit before it is in force. When that cannot be written, an 
 away comes in force all the same: a full disk must not keep a right alive. One that gives waits.
 """
 
+import itertools
 from collections.abc import Iterable
 from typing import Any
 
@@ -38,13 +39,16 @@ class ConfigAudit:
         Raises:
             StoreError: it cannot be written, and somebody would get more.
         """
-        # How many agents notice is known only when it is in force.
-        summary = {name: n for name, n in plan.to_json()["summary"].items() if name != "agents"}
-        details = {"summary": summary, "profiles": list(plan.changes)[:_MOST_NAMES]}
+        details = {
+            "summary": plan.to_json()["summary"],
+            "profiles": list(plan.changes)[:_MOST_NAMES],
+            "agents": list(plan.agent_changes)[:_MOST_NAMES],
+            "granted": _gains(plan),
+        }
         try:
             await self._write(cause, CHANGED, "allowed", cause.what, before, after, details)
         except StoreError as error:
-            if any(change.widens for change in plan.changes.values()):
+            if plan.widens:
                 raise
             log.warning("audit_failed", problem=error.message, event_name=CHANGED, revision=after)
 
@@ -90,3 +94,13 @@ class ConfigAudit:
                 )
         except TimeoutError as error:
             raise StoreError(f"the store took over {_SECONDS:g} s") from error
+
+
+def _gains(plan: Plan) -> dict[str, list[str]]:
+    """What each agent gets more, by name: the part of a change that somebody will look for."""
+    found: dict[str, list[str]] = {}
+    for name, one in itertools.islice(plan.agent_changes.items(), _MOST_NAMES):
+        gained = [*one.change.granted, *one.change.tools_granted]
+        if gained:
+            found[name] = gained[:_MOST_NAMES]
+    return found

@@ -29,11 +29,16 @@ class Offer(msgspec.Struct, frozen=True, eq=False):
     cut: Excess
 
 
-def offer(ctx: Context, spec: AgentSpec, parent: str | None) -> Offer:
+def offer(
+    ctx: Context,
+    spec: AgentSpec,
+    parent: str | None,
+    reviewed: frozenset[str] = frozenset(),
+) -> Offer:
     """Work out what an agent under `parent` will hold.
 
     The ceilings are what its parent holds now and what the caller holds now, both in the session of
-    the request if it names one.
+    the request if it names one. `reviewed` are the capabilities that were approved for it.
 
     Raises:
         ExceedsParentError: it would hold more, and the spec does not accept a cut.
@@ -41,7 +46,7 @@ def offer(ctx: Context, spec: AgentSpec, parent: str | None) -> Offer:
         NotFoundError: the profile is not there.
     """
     ceilings = _ceilings(ctx, parent)
-    own, beyond = _own(ctx, spec, ceilings)
+    own, beyond = _own(ctx, spec, ceilings, reviewed)
     grant = own
     for ceiling in ceilings:
         grant = confine(ctx.catalogue, grant, ceiling)
@@ -70,7 +75,9 @@ def _ceilings(ctx: Context, parent: str | None) -> list[Grant]:
     return found
 
 
-def _own(ctx: Context, spec: AgentSpec, ceilings: list[Grant]) -> tuple[Grant, Excess]:
+def _own(
+    ctx: Context, spec: AgentSpec, ceilings: list[Grant], reviewed: frozenset[str]
+) -> tuple[Grant, Excess]:
     beyond = NO_EXCESS
     try:
         if ceilings and not ctx.principal.is_operator:
@@ -78,7 +85,7 @@ def _own(ctx: Context, spec: AgentSpec, ceilings: list[Grant]) -> tuple[Grant, E
             beyond = unheld(ctx.catalogue, spec, ceilings[0])
         if spec.inherit:
             return inherit(ctx.catalogue, spec, ceilings[0]), beyond
-        own = resolve_agent(ctx.catalogue, spec)
+        own = resolve_agent(ctx.catalogue, spec, reviewed=reviewed)
         return ctx.services.authority.fleet.with_made(own, ctx.catalogue), beyond
     except RemitError as error:
         if error.code in {"invalid_pattern", "invalid_name", "invalid_definition"}:

@@ -165,7 +165,8 @@ class Dispatcher:
         error = Failure(
             "denied",
             f"{call.principal.id!r} may not use {name!r} ({reason})",
-            f"an operator can see why: remit why {call.principal.profile} {name}",
+            f"an operator can see why: remit why {call.principal.id} {name}"
+            + (f" --session {call.request.session}" if in_session else ""),
             {"reason": reason, "event": name, **in_session},
         )
         log.info("denied", event_name=name, principal=call.principal.id, reason=reason)

@@ -65,9 +65,14 @@ def compile_draft(ctx: Context, draft: Draft) -> Catalogue:
 
 def _compile(ctx: Context, draft: Draft) -> Catalogue:
     number = ctx.catalogue.revision + 1
-    made = ctx.services.authority.current.made
-    files = _edit(ctx, draft)
-    return compile_files(files, ctx.catalogue.universe, revision=number, made=made).catalogue
+    current = ctx.services.authority.current
+    return compile_files(
+        _edit(ctx, draft),
+        ctx.catalogue.universe,
+        revision=number,
+        approvals=ctx.catalogue.approvals,
+        made=current.made,
+    ).catalogue
 
 
 def _edit(ctx: Context, draft: Draft) -> Files:

@@ -11,12 +11,12 @@ from functools import partial
 from typing import Any
 
 from remit.errors import RemitError
-from remit.model.agent import Agent
+from remit.model.agent import Agent, AgentSpec
 from remit.model.grant import Grant
 from remit.model.principal import OPERATOR, OPERATOR_ID, Principal
 from remit.model.session import Session
 from remit.policy.catalogue import Catalogue
-from remit.policy.delegate import inherit, resolve_agent
+from remit.policy.delegate import inherit, remainder, resolve_agent
 from remit.policy.made import with_shares
 from remit.policy.narrowing import confine
 from remit.runtime.sessions import Sessions
@@ -35,7 +35,7 @@ class Fleet:
         self._principals: dict[str, Principal] = {OPERATOR_ID: OPERATOR}
         self._serial = 0
         self._catalogue: Catalogue | None = None
-        self._own: dict[str, Grant] = {}
+        self._own: dict[tuple[str, frozenset[str]], Grant] = {}
         self._confined: dict[tuple[int, int], tuple[Grant, Grant, Grant]] = {}
         self._inherited: dict[tuple[str, int], tuple[Grant, Grant]] = {}
         self._effective: dict[str, Grant] = {}
@@ -189,7 +189,7 @@ class Fleet:
     def grant(self, agent: str, catalogue: Catalogue) -> Grant:
         """What an agent may do in a revision: its own rights under those of all its ancestors.
 
-        An agent whose profile vanished or no longer resolves holds nothing.
+        An agent whose profile vanished or no longer resolves holds what everybody has.
         """
         if agent not in self._agents:
             return NOTHING
@@ -227,6 +227,15 @@ class Fleet:
         return with_shares(
             catalogue, grant, lambda author, key: self.author_ceiling(author, key, catalogue)
         )
+
+    def unshared_grant(self, agent: str, catalogue: Catalogue) -> Grant:
+        """What the rules of an agent alone give it, with its shares still to be added."""
+        found = self._agents.get(agent)
+        if found is None:
+            return NOTHING
+        if catalogue is not self._catalogue:
+            self._forget_rights(catalogue)
+        return self._own_grant(found, catalogue)
 
     def own_grant(self, agent: str, catalogue: Catalogue) -> Grant:
         """What an agent would hold if its ancestors held everything."""
@@ -321,19 +330,27 @@ class Fleet:
         return self._inherited[key][1]
 
     def _own_grant(self, agent: Agent, catalogue: Catalogue) -> Grant:
-        key = agent.spec.rights
+        reviewed = catalogue.reviewed_for(agent.id, agent.public_key)
+        key = (agent.spec.rights, reviewed)
         found = self._own.get(key)
         if found is None:
-            found = self._own[key] = _closed(_resolve, catalogue, agent.spec)
+            found = self._own[key] = _closed(_by_itself, catalogue, agent.spec, reviewed)
         return found
 
 
-_resolve = partial(resolve_agent, lives=True)
 _inherit = partial(inherit, lives=True)
 
 
+def _by_itself(catalogue: Catalogue, spec: AgentSpec, reviewed: frozenset[str]) -> Grant:
+    """A definition that went away takes its grants along, but for what everybody has."""
+    try:
+        return resolve_agent(catalogue, spec, lives=True, reviewed=reviewed)
+    except RemitError:
+        return remainder(catalogue, spec)
+
+
 def _closed(resolve: Callable[..., Grant], *arguments: Any) -> Grant:
-    """A definition that went away takes its grants along."""
+    """What cannot be computed gives nothing."""
     try:
         return resolve(*arguments)
     except RemitError:

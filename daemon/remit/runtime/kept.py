@@ -19,20 +19,15 @@ from remit.model.limits import Limits
 from remit.model.place import Place
 from remit.policy.catalogue import Catalogue
 from remit.runtime.authority import Revision
+from remit.runtime.standing import LAST_GOOD, LastGood
 from remit.store.protocol import BlobStore
 
 log = structlog.get_logger()
 
-FILES_BLOB = "last_good"
 GRANTS_BLOB = "last_grants"
 _KEPT = Place("kept")
 
 Part = TypeVar("Part")
-
-
-class _KeptFiles(msgspec.Struct, frozen=True):
-    revision: int
-    files: Files
 
 
 class _KeptGrant(msgspec.Struct, frozen=True, array_like=True):
@@ -72,7 +67,7 @@ async def keep(store: BlobStore, revision: Revision) -> bool:
     files = msgspec.structs.replace(revision.files, kept=True)
     grants = {name: _kept(catalogue, grant) for name, grant in catalogue.grants.items()}
     parts = (
-        (FILES_BLOB, _KeptFiles(catalogue.revision, files)),
+        (LAST_GOOD, LastGood(catalogue.revision, files)),
         (GRANTS_BLOB, _KeptGrants(catalogue.revision, list(catalogue.universe.names), grants)),
     )
     worked = True
@@ -109,7 +104,7 @@ def _kept(catalogue: Catalogue, grant: Grant) -> _KeptGrant:
 
 async def recall(store: BlobStore) -> Kept:
     """What was kept; what cannot be read counts as absent."""
-    files = await _read(store, FILES_BLOB, _KeptFiles)
+    files = await _read(store, LAST_GOOD, LastGood)
     grants = await _read(store, GRANTS_BLOB, _KeptGrants)
     revision = max(files.revision if files else 0, grants.revision if grants else 0)
     return Kept(

@@ -10,15 +10,16 @@ import msgspec
 import structlog
 
 from remit.errors import ConflictError, NotFoundError, UnknownAgentError
-from remit.model.agent import Agent, AgentSpec
+from remit.model.agent import Agent
 from remit.model.bearer import Bearer, Token
 from remit.model.principal import OPERATOR_ID, RESERVED, Principal
 from remit.runtime.clock import ForwardClock
 from remit.runtime.fleet import Fleet
 from remit.runtime.session_keeper import load_sessions
+from remit.runtime.standing import agent_of, agent_of_key, has_its_parent, record_of
 from remit.runtime.tokens import TokenRing
 from remit.store.protocol import Store
-from remit.store.records import AgentRecord, ClientKey
+from remit.store.records import ClientKey
 
 log = structlog.get_logger()
 
@@ -55,7 +56,7 @@ class KeyRing:
         orphans = []
         for record in await store.agent_list():
             agent = agent_of(record)
-            if self._has_its_parent(agent):
+            if has_its_parent(self._fleet, agent):
                 self.admit(agent)
             else:
                 orphans.append(agent.id)
@@ -64,17 +65,9 @@ class KeyRing:
             await store.agent_remove(orphans)
         await load_sessions(store, self._fleet)
 
-    def _has_its_parent(self, agent: Agent) -> bool:
-        """Tell whether the very principal that spawned an agent lives."""
-        if agent.parent is None:
-            return True
-        parent = self._fleet.get(agent.parent)
-        return parent is not None and parent.public_key == agent.spec.parent_key
-
     def _take(self, key: ClientKey) -> None:
         self._clients[key.name] = key
-        spec = AgentSpec(profile=key.profile)
-        self.admit(Agent(id=key.name, public_key=key.public_key, spec=spec))
+        self.admit(agent_of_key(key))
 
     def admit(self, agent: Agent) -> None:
         """Let an agent in: its key opens the door from now on."""
@@ -168,7 +161,7 @@ class KeyRing:
             anyio.CancelScope(shield=True),
         ):
             kept = agent_of(await store.agent_add(record_of(agent)))
-            if not self._has_its_parent(kept):
+            if not has_its_parent(self._fleet, kept):
                 await store.agent_remove([kept.id])
                 raise UnknownAgentError(f"{agent.parent!r} was ended while it spawned")
             self.admit(kept)
@@ -247,30 +240,3 @@ class KeyRing:
     def is_client(self, name: str) -> bool:
         """Tell whether a principal is a client with a key of its own, and not a spawned agent."""
         return name in self._clients
-
-
-def agent_of(record: AgentRecord) -> Agent:
-    """What the store keeps, as the runtime knows it."""
-    return Agent(
-        id=record.id,
-        parent=record.parent,
-        position=record.position,
-        public_key=record.public_key,
-        token_hash=record.token_hash,
-        created_at=record.created_at,
-        spec=msgspec.msgpack.decode(record.body, type=AgentSpec),
-    )
-
-
-def record_of(agent: Agent) -> AgentRecord:
-    """What the runtime knows, as the store keeps it."""
-    return AgentRecord(
-        id=agent.id,
-        parent=agent.parent,
-        position=agent.position,
-        profile=agent.spec.profile,
-        public_key=agent.public_key,
-        token_hash=agent.token_hash,
-        created_at=agent.created_at,
-        body=msgspec.msgpack.encode(agent.spec),
-    )

@@ -17,6 +17,7 @@ from remit.model.place import DefinitionError
 from remit.policy.catalogue import Catalogue, definition_hash
 from remit.runtime.authority import Authority
 from remit.runtime.reloader import Outcome, Reloader
+from remit.runtime.standing import UNREADABLE, made_of
 from remit.store.protocol import MadeStore
 
 log = structlog.get_logger()
@@ -33,9 +34,8 @@ async def load_made(store: MadeStore) -> Made:
     found = []
     for name, body in (await store.made_list()).items():
         try:
-            found.append(msgspec.msgpack.decode(body, type=MadeCapability))
-            found[-1].capability  # noqa: B018 - its patterns can be read as well
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ValueError):
+            found.append(made_of(body))
+        except UNREADABLE:
             log.exception("made_capability_damaged", capability=name)
     return tuple(found)
 

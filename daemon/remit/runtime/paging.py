@@ -25,8 +25,10 @@ def page(
     }
 
 
-def bounded(body: dict[str, Any], largest: str) -> dict[str, Any]:
-    """The body, without its largest part when it would not fit into a message."""
-    if len(msgspec.json.encode(body)) <= BODY_BYTES:
-        return body
-    return body | {largest: type(body[largest])(), "truncated": True}
+def bounded(body: dict[str, Any], *largest: str) -> dict[str, Any]:
+    """The body, without its largest parts, one after the other, until it fits into a message."""
+    for part in largest:
+        if len(msgspec.json.encode(body)) <= BODY_BYTES:
+            return body
+        body = body | {part: type(body[part])(), "truncated": True}
+    return body

@@ -20,13 +20,13 @@ from remit.model.made_capability import MadeCapability
 from remit.model.place import DefinitionError, Problem
 from remit.model.principal import DAEMON_ID
 from remit.policy.plan import Plan
-from remit.policy.plan import plan as make_plan
-from remit.runtime.authority import Authority, Revision
-from remit.runtime.changes import altered_tools, changes_between, holdings, tell
+from remit.runtime.authority import Authority, Revision, altered_tools
+from remit.runtime.changes import tell
 from remit.runtime.config_audit import CHANGED, REJECTED, ConfigAudit
 from remit.runtime.courier import Courier
 from remit.runtime.kept import keep
 from remit.runtime.paging import bounded
+from remit.runtime.plans import changes_between, describe_agents, holdings, plan_between
 from remit.runtime.table import HandlerTable
 from remit.store.protocol import BlobStore
 
@@ -47,7 +47,9 @@ class Outcome(msgspec.Struct, frozen=True):
     def to_json(self) -> dict[str, Any]:
         """The plan, and what came of it."""
         return bounded(
-            self.plan.to_json() | {"revision": self.revision, "changed": self.changed}, "profiles"
+            self.plan.to_json() | {"revision": self.revision, "changed": self.changed},
+            "agents",
+            "profiles",
         )
 
 
@@ -171,13 +173,17 @@ class Reloader:
 
     async def _bring(self, before: Revision, after: Revision, cause: Cause) -> Outcome | None:
         """Write a revision down, keep it and put it in force; None when it was overtaken."""
-        plan, altered = await anyio.to_thread.run_sync(_plan_of_profiles, before, after)
+        altered = altered_tools(before, after)
+        plan = await anyio.to_thread.run_sync(plan_for, self._authority, before, after)
         numbers = {"before": before.catalogue.revision, "after": after.catalogue.revision}
         with anyio.CancelScope(shield=True):
             await self.audit.changed(cause, plan, **numbers)
             await self._keep(after)
             if self._authority.current is before:
-                return self._put_in_force(after, plan, altered)
+                outcome, missed = self._put_in_force(after, plan, altered)
+                if missed.agent_changes:
+                    await self._write_late(cause, missed, **numbers)
+                return outcome
             # Somebody's approval came in between: this was compiled without it.
             await self.audit.overtaken(cause, **numbers)
         return None
@@ -188,18 +194,33 @@ class Reloader:
         if scope.cancelled_caught:
             log.error("config_not_kept", problem=f"the store took over {_KEEP_SECONDS:g} s")
 
-    def _put_in_force(self, after: Revision, plan: Plan, altered: frozenset[str]) -> Outcome:
-        """Without awaiting: nobody is told anything before, and nobody acts in between."""
+    async def _write_late(self, cause: Cause, missed: Plan, *, before: int, after: int) -> None:
+        """Write down who was spawned or changed while the change itself was being written."""
+        try:
+            await self.audit.changed(cause, missed, before=before, after=after)
+        except StoreError as error:  # it is in force: what gave them more is in the audit
+            log.warning("audit_failed", problem=error.message, event_name=CHANGED)
+
+    def _put_in_force(
+        self, after: Revision, plan: Plan, altered: frozenset[str]
+    ) -> tuple[Outcome, Plan]:
+        """Without awaiting: nobody is told anything before, and nobody acts in between.
+
+        Answers also what was not planned: agents that came or changed after the plan was made.
+        """
         authority, fleet = self._authority, self._authority.fleet
         before = authority.current
         held = holdings(fleet, before.catalogue)
         authority.put_in_force(after)
         changes = changes_between(held, holdings(fleet, after.catalogue), altered)
-        plan = msgspec.structs.replace(plan, agents=len(changes))
+        catalogues = (before.catalogue, after.catalogue)
+        found = describe_agents(fleet, *catalogues, changes, fleet.names())
+        late = {name: one for name, one in found.items() if plan.agent_changes.get(name) != one}
+        plan = msgspec.structs.replace(plan, agent_changes=found)
         outcome = Outcome(changed=True, revision=after.catalogue.revision, plan=plan)
         self.announce(outcome)
         tell(self._courier, changes, revision=outcome.revision)
-        return outcome
+        return outcome, Plan({}, 0, late)
 
     def announce(self, outcome: Outcome) -> None:
         """Log a change and tell those who watch the configuration."""
@@ -234,17 +255,9 @@ class Reloader:
         return Outcome(changed=False, revision=revision, problems=problems)
 
 
-def _plan_of_profiles(before: Revision, after: Revision) -> tuple[Plan, frozenset[str]]:
-    """The plan, and the tools that are described otherwise."""
-    altered = altered_tools(before, after)
-    return make_plan(before.catalogue.grants, after.catalogue.grants, altered=altered), altered
-
-
 def plan_for(authority: Authority, before: Revision, after: Revision) -> Plan:
-    """What one revision changes against another, for how many agents; may run in a thread."""
+    """What one revision changes against another; may run in a thread."""
     if before is after:
         return Plan({}, len(before.catalogue.grants))
-    held = holdings(authority.fleet.copy(), before.catalogue)
-    then = holdings(authority.fleet.copy(), after.catalogue)
-    agents = len(changes_between(held, then))
-    return make_plan(before.catalogue.grants, after.catalogue.grants, agents=agents)
+    altered = altered_tools(before, after)
+    return plan_between(authority.fleet, before.catalogue, after.catalogue, altered=altered)

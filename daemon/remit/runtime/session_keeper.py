@@ -16,6 +16,7 @@ from remit.model.principal import OPERATOR_ID, Principal
 from remit.model.session import Narrowing, Session, SessionKey
 from remit.runtime.fleet import Fleet
 from remit.runtime.sessions import closed
+from remit.runtime.standing import has_its_owner, session_of
 from remit.store.protocol import SessionStore, Store
 from remit.store.records import SessionRecord
 
@@ -139,18 +140,13 @@ async def load_sessions(store: SessionStore, fleet: Fleet) -> None:
     """Take over the sessions of the living. One that cannot be read is there, and closed."""
     gone = []
     for record in await store.session_list():
-        try:
-            session = msgspec.msgpack.decode(record.body, type=Session)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            log.exception("session_damaged", session=record.name, owner=record.owner)
-            session = None
-        if not _has_its_owner(fleet, record, session):
-            gone.append((record.owner, record.name))
-        elif session is None:
-            where = f"{record.owner}/{record.name}"
-            fleet.put_session(Session(id=where, name=record.name, owner=record.owner, closed_at=0))
-        else:
+        session, was_read = session_of(record)
+        if not was_read:
+            log.error("session_damaged", session=record.name, owner=record.owner)
+        if has_its_owner(fleet, session, was_read=was_read):
             fleet.put_session(session)
+        else:
+            gone.append((record.owner, record.name))
     if gone:
         log.warning("sessions_without_owner_dropped", count=len(gone))
         await store.session_remove(gone)
@@ -159,13 +155,6 @@ async def load_sessions(store: SessionStore, fleet: Fleet) -> None:
 def record_of(session: Session) -> SessionRecord:
     """What the runtime knows, as the store keeps it."""
     return SessionRecord(session.owner, session.name, msgspec.msgpack.encode(session))
-
-
-def _has_its_owner(fleet: Fleet, record: SessionRecord, session: Session | None) -> bool:
-    if record.owner == OPERATOR_ID:
-        return True
-    owner = fleet.get(record.owner)
-    return owner is not None and (session is None or owner.public_key == session.owner_key)
 
 
 def _key_of(fleet: Fleet, owner: str) -> str:

@@ -1,10 +1,8 @@
-"""The session that a request names, and which session takes an event from somebody."""
+"""The session that a request names, and what it means for the request."""
 
 from remit.model.grant import Grant
 from remit.model.session import Session
-from remit.policy.resolve import grant_everything
 from remit.runtime.context import Context
-from remit.runtime.descent import is_in_reach
 from remit.runtime.sessions import closed
 
 
@@ -52,34 +50,3 @@ def is_of_session(ctx: Context, agent: str) -> bool:
     fleet = ctx.services.authority.fleet
     line = [found for name in fleet.line(agent) if (found := fleet.get(name)) is not None]
     return all(any(one.id in each.spec.bound for each in line) for one in sessions_of(ctx))
-
-
-def cut_by_session(ctx: Context, agent: str, event: str) -> tuple[str | None, str | None]:
-    """The session that takes an event from an agent, and the ancestor that it binds.
-
-    What binds those above the caller has no name for it: then there is only the ancestor.
-    """
-    fleet = ctx.services.authority.fleet
-    name = ctx.catalogue.universe.canonical(event)
-    if agent in fleet and name not in fleet.own_grant(agent, ctx.catalogue).events:
-        return None, None  # its own rules do not allow it in the first place
-    named = () if ctx.session is None else fleet.sessions.named(ctx.session, fleet.line(agent))
-    for session in named:
-        if not _lets_through(ctx, session.id, name):
-            return session.name, None
-    for holder in fleet.line(agent):
-        found = fleet.get(holder)
-        for each, title in (found.spec.bound if found else {}).items():
-            if not _lets_through(ctx, each, name):
-                shown = title if holder == agent or is_in_reach(ctx, holder) else None
-                return shown, None if holder == agent else holder
-    return None, None
-
-
-def _lets_through(ctx: Context, session: str, event: str) -> bool:
-    authority = ctx.services.authority
-    current = authority.current
-    # The bits of a grant mean something only among the events of their own revision.
-    is_same = current.catalogue is ctx.catalogue
-    everything = current.everything if is_same else grant_everything(ctx.catalogue)
-    return event in authority.fleet.sessions.narrowed(ctx.catalogue, everything, [session]).events

@@ -34,7 +34,8 @@ async def create(request: AnyRequest) -> Response[Any]:
     seen = await doorway.call(request, bearer, "agent:status", {"agent_id": made})
     # Who may spawn and not look is told what agent:spawn says.
     resource = _resource(answer.data if seen.error is not None else seen.data)
-    body = resource | {"credentials": answer.data["credentials"]}
+    told = {name: answer.data[name] for name in ("credentials", "warnings")}
+    body = resource | told
     headers = {"Location": f"/v1/agents/{made}"}
     return respond(answer, body, status=HTTPStatus.CREATED, headers=headers)
 
@@ -48,7 +49,8 @@ async def update(request: AnyRequest) -> Response[Any]:
     answer = await doorway.call(request, bearer, "agent:update", data | {"agent_id": name})
     changed = good(answer).data
     seen = await doorway.call(request, bearer, "agent:status", {"agent_id": name})
-    return respond(answer, _resource(changed if seen.error is not None else seen.data))
+    resource = _resource(changed if seen.error is not None else seen.data)
+    return respond(answer, resource | {"warnings": changed["warnings"]})
 
 
 async def show(request: AnyRequest) -> Response[Any]:

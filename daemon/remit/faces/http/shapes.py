@@ -65,6 +65,8 @@ class NewAgent(Agent, frozen=True, kw_only=True):
     """An agent that was just made."""
 
     credentials: Credentials
+    warnings: list[dict[str, str]] = []
+    """What it was given that works differently from what one may think."""
 
 
 class AgentSummary(msgspec.Struct, frozen=True, kw_only=True):

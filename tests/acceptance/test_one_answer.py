@@ -334,3 +334,13 @@ def test_the_hint_of_a_denial_names_the_agent(yard: Site) -> None:
         assert "remit why shy state:list" in caught.value.hint
         why = json.loads(yard.run("why", "shy", "state:list", "--json").stdout)
         assert (why["reason"], why["denied_by"][0]["file"]) == ("explicit_deny", "request")
+
+
+def test_an_edit_between_two_runs_names_the_agents_that_it_widens(yard: Site) -> None:
+    with yard.serving() as daemon, daemon.operator() as operator:
+        data = {"profile": "night", "agent_id": "ned", "variables": {"shift": "night"}}
+        operator.call("agent:spawn", data)
+    edit(yard.compositions / "night.yaml", "disallowed_tools: [state:delete]", "")
+    with yard.serving() as daemon:
+        assert holds(yard, "ned", "state:delete")
+        assert changed_row(daemon)["details"]["granted"] == {"ned": ["state:delete"]}

@@ -5,7 +5,7 @@ import structlog
 from remit.app.awaring import configured_cards
 from remit.app.discovering import configured_search
 from remit.app.parts import make_services
-from remit.app.reload import open_authority
+from remit.app.reload import open_authority, with_agents
 from remit.app.upstreaming import configured_servers
 from remit.app.workbench import definition_files
 from remit.config.home import Home
@@ -13,6 +13,7 @@ from remit.config.settings_table import Settings
 from remit.model.web_access import HostRules, WebAccess
 from remit.runtime.capability_reviews import load_decisions
 from remit.runtime.extension_memory import restore
+from remit.runtime.kept import recall
 from remit.runtime.keyring import KeyRing
 from remit.runtime.loading import bring_in
 from remit.runtime.made_capabilities import load_made
@@ -44,15 +45,19 @@ async def open_services(
     search = configured_search(settings)
     restored = await restore(store, table, search.gather, settings.extension_modules, bring_in)
     outside = await configured_servers(settings, restored.table)
+    kept = await recall(store)
     authority, difference = await open_authority(
         outside.restored.table,
         lambda: definition_files(settings),
         store,
         approvals=approvals_in(decisions),
         made=await load_made(store),
+        kept=kept,
     )
     keyring = KeyRing(operator_key, authority.fleet)
     await keyring.load(store)
+    if difference is not None:
+        difference = with_agents(difference, kept, authority)
     services = make_services(
         authority,
         store,

@@ -2,14 +2,20 @@
 
 from collections.abc import Callable
 
+import msgspec
 import structlog
 
 from remit.config.files import Files
+from remit.errors import RemitError
+from remit.model.event import EventSpec
 from remit.model.made_capability import MadeCapability
+from remit.model.names import EventName
 from remit.policy.plan import plan
 from remit.policy.review import Approval
-from remit.runtime.authority import Authority
+from remit.policy.universe import make_universe
+from remit.runtime.authority import Authority, compile_files
 from remit.runtime.kept import Kept, keep, recall
+from remit.runtime.plans import plan_between
 from remit.runtime.reloader import Outcome
 from remit.runtime.table import HandlerTable
 from remit.store.protocol import BlobStore
@@ -24,6 +30,7 @@ async def open_authority(
     *,
     approvals: frozenset[Approval] = frozenset(),
     made: tuple[MadeCapability, ...] = (),
+    kept: Kept | None = None,
 ) -> tuple[Authority, Outcome | None]:
     """Compile the first revision of this run, and tell how it differs from the last run's.
 
@@ -33,7 +40,7 @@ async def open_authority(
     Raises:
         DefinitionError: the files do not compile, and there are no last good ones.
     """
-    kept = await recall(store)
+    kept = kept or await recall(store)
 
     def compiled(number: int) -> Authority:
         return Authority(
@@ -70,3 +77,30 @@ def _difference(kept: Kept, authority: Authority) -> Outcome:
     catalogue = authority.catalogue
     before = catalogue.grants if kept.grants is None else kept.grants
     return Outcome(changed=True, revision=catalogue.revision, plan=plan(before, catalogue.grants))
+
+
+def with_agents(difference: Outcome, kept: Kept, authority: Authority) -> Outcome:
+    """The difference to the last run, with what changes for the agents that live on.
+
+    What they held then is computed from the files and the events of that time.
+    """
+    if kept.files is None:
+        return difference
+    current = authority.current
+    there = [spec for spec in current.table.specs if spec.name in kept.names]
+    known = {spec.name for spec in there}
+    gone = [EventSpec(name=EventName(name)) for name in kept.names if name not in known]
+    try:
+        then = compile_files(
+            kept.files,
+            make_universe([*there, *gone]),
+            revision=kept.revision,
+            approvals=current.catalogue.approvals,
+            made=current.made,
+        ).catalogue
+    except RemitError as error:  # the profiles of that time are compared all the same
+        log.warning("last_files_not_compiled", problem=str(error))
+        return difference
+    found = plan_between(authority.fleet, then, current.catalogue).agent_changes
+    changed = msgspec.structs.replace(difference.plan, agent_changes=found)
+    return msgspec.structs.replace(difference, plan=changed)

@@ -96,6 +96,7 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("permission:explain", {"event": "state:get", "profile": "minimal"}),
     ("permission:explain", {"event": "state:get"}),
     ("permission:matrix", {}),
+    ("permission:who_can", {"event": "state:get"}),
     ("review:list", {}),
     ("review:decide", {"id": "orchestrator/network_access", "decision": "approve"}),
     ("session:open", {"session": "calm", "max_effect": "read"}),

@@ -28,6 +28,7 @@ _RESERVED = frozenset({META_TOOL, CALL_TOOL})
 _LIMIT = 64
 _MARK, _LONG_MARK = 8, 40
 _FOREIGN = re.compile(r"[^A-Za-z0-9_-]")
+_LOOKS_SURE = re.compile(rf"_[0-9a-f]{{{_LONG_MARK}}}\Z")
 _LOOKS_MARKED = re.compile(rf"_([0-9a-f]{{{_MARK}}}|[0-9a-f]{{{_LONG_MARK}}})$")
 
 
@@ -91,6 +92,11 @@ def names_for(
 def sure_name(event: str) -> str:
     """A name that can only ever be this event's, so that it need not be remembered."""
     return _marked(event, _LONG_MARK)
+
+
+def is_sure(name: str) -> bool:
+    """Tell whether a name looks like a `sure_name`."""
+    return _LOOKS_SURE.search(name) is not None
 
 
 def held_back(universe: Universe, events: Container[str]) -> frozenset[str]:

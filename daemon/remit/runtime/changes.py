@@ -10,7 +10,6 @@ from remit.model.grant import Grant
 from remit.model.principal import DAEMON_ID
 from remit.policy.catalogue import Catalogue
 from remit.policy.plan import Change, compare
-from remit.policy.toolnames import tool_names
 from remit.runtime.fleet import NOTHING, Fleet
 
 if TYPE_CHECKING:
@@ -32,16 +31,14 @@ def holdings(
 
 
 def altered_tools(before: "Revision", after: "Revision") -> frozenset[str]:
-    """The events of both revisions that tool lists describe otherwise, by name or in words."""
+    """The events of both revisions that tool lists describe otherwise."""
     if before.table is after.table:
         return frozenset()
-    old, new = tool_names(before.catalogue.universe), tool_names(after.catalogue.universe)
     was, now = before.table.by_event, after.table.by_event
     return frozenset(
         event
-        for event in old.keys() & new.keys()
-        if old[event] != new[event]
-        or (was[event] is not now[event] and was[event].tool_parts != now[event].tool_parts)
+        for event in was.keys() & now.keys()
+        if was[event] is not now[event] and was[event].tool_parts != now[event].tool_parts
     )
 
 
@@ -94,5 +91,5 @@ def tell(courier: "Courier", changes: Mapping[str, Change], *, revision: int) ->
             "revision": revision,
         }
         courier.tell(name, CHANGED_EVENT, data, DAEMON_ID)
-        courier.on_change(name)
+        courier.lists_changed(name)
     return len(changes)

@@ -83,12 +83,12 @@ class DaemonQuestions:
         found = self._if_known("agent:status", {"agent_id": subject})
         return found["bill"] if found is not None else None
 
-    def tools_of(self, subject: str) -> frozenset[str] | None:
-        """The events that are tools of an agent now; None for what is no agent."""
+    def tools_of(self, subject: str) -> dict[str, str] | None:
+        """What the tools of an agent are called now, by event; None for what is no agent."""
         if self._if_known("agent:status", {"agent_id": subject}) is None:
             return None
         found = self._remit.call("agent:runtime", {"agent_id": subject})
-        return frozenset(tool["event"] for tool in found["tools"])
+        return {tool["event"]: tool["name"] for tool in found["tools"]}
 
     def discover(self, subject: str, question: dict[str, Any]) -> Any:
         """What an agent, or else a profile, would find."""

@@ -116,9 +116,10 @@ class OwnCall:
     def _news(self) -> dict[str, Any]:
         """Tell this connection from now on when a list of the caller may have changed."""
         call, revision = self._asked.call, self._asked.revision
-        if call.connection is None:
+        connection: Any = call.connection
+        if connection is None:
             raise InvalidDataError("nothing can be pushed to this connection")
-        self._services.courier.tell_lists(call.connection, call.principal.id)
+        self._services.courier.tell_lists(connection, call.principal.id)
         return {"revision": revision.catalogue.revision}
 
     def _answer(self, data: Any = None, *, failure: Failure | None = None) -> Answer:

@@ -135,6 +135,18 @@ def host_tools(listed: Mapping[str, Any], found: Iterable[str] = ()) -> list[dic
     return [*shown, *search, _door_tool(call_tool(), "", read_only=False)]
 
 
+def thinned(tools: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Tools without their schemas, and with one line of what they say."""
+    return [
+        {"name": one["name"], "event": one["event"], "description": _first_line(one)}
+        for one in tools
+    ]
+
+
+def _first_line(tool: Mapping[str, Any]) -> str:
+    return str(tool["description"].partition("\n")[0])
+
+
 _TOLD = ("name", "event", "description", "input_schema")
 
 

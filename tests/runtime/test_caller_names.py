@@ -81,6 +81,8 @@ class World:
                 self.names = CallerNames(self.store, **self.limits)
             case ("list", who):
                 await self.list(who)
+            case _:
+                raise AssertionError(step)
 
     async def list(self, who: str) -> dict[str, str]:
         principal = ANN if who == "ann" else BOB

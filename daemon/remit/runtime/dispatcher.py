@@ -25,12 +25,12 @@ from remit.model.suggest import did_you_mean
 from remit.policy.catalogue import Catalogue
 from remit.policy.decide import refusal
 from remit.runtime.auditor import Auditor
-from remit.runtime.call import Call
+from remit.runtime.call import Call, Job
 from remit.runtime.context import Context
 from remit.runtime.decoding import decode_data
 from remit.runtime.failures import failure_of
 from remit.runtime.handler import Handler
-from remit.runtime.own_requests import NEWS, OWN_REQUESTS, Asked, OwnCall
+from remit.runtime.own_requests import METERED, OWN_REQUESTS, Asked, OwnCall
 from remit.runtime.runner import Runner, RunningCall, WaitingCall
 from remit.runtime.services import Services
 from remit_client.wire import Answer, Failure, Request
@@ -153,17 +153,19 @@ class Dispatcher:
     def _own(self, asked: Asked) -> "OwnCall | WrittenDenial":
         """What callers ask about themselves needs no grant, but counts like any request."""
         call, grant, catalogue = asked.call, asked.grant, asked.revision.catalogue
-        if grant.limits.are_metered and call.request.event != NEWS:
+        if grant.limits.are_metered and call.request.event in METERED:
             passed = self._meter.admit(call.principal.id, grant.limits)
             if passed is not None:
                 return self._over_limit(call, catalogue, passed, asked.decision)
 
-        def refuse(name: str) -> "Answer | WrittenDenial":
-            request = msgspec.structs.replace(call.request, event=name)
-            denied = msgspec.structs.replace(call, request=request)
-            return self._refuse(denied, grant, catalogue, name, asked.decision)
+        def submit(event: str) -> "Answer | Job":
+            request = msgspec.structs.replace(call.request, event=event)
+            instead = msgspec.structs.replace(call, request=request)
+            if catalogue.universe.canonical(event) not in grant.events:
+                return self._refuse(instead, grant, catalogue, event, asked.decision)
+            return self.submit(instead)
 
-        return OwnCall(self._services, asked, refuse)
+        return OwnCall(self._services, asked, submit)
 
     def _refuse(
         self, call: Call, grant: Grant, catalogue: Catalogue, name: str, decision: str

@@ -1,4 +1,4 @@
-"""What a caller asks about itself: its tools, what one of them is, and news of its lists.
+"""What a caller asks about itself: its tools, what one of them is, its skills, news of its lists.
 
 These requests are no events: nobody grants or denies them, and no name of an event has a slash.
 They are answered from the live grant of whoever asks, in the session that the request names, and
@@ -27,8 +27,11 @@ if TYPE_CHECKING:
     from remit.runtime.authority import Revision
     from remit.runtime.services import Services
 
-TOOLS, TOOL, NEWS = "self/tools", "self/tool", "self/news"
-OWN_REQUESTS = frozenset({TOOLS, TOOL, NEWS})
+TOOLS, TOOL, SKILLS, NEWS = "self/tools", "self/tool", "self/skills", "self/news"
+OWN_REQUESTS = frozenset({TOOLS, TOOL, SKILLS, NEWS})
+METERED = frozenset({TOOLS, TOOL})
+"""News costs nothing, and a list of skills counts as the event that makes it."""
+_SKILLS_EVENT = "skill:list"
 _SECONDS = 20.0
 
 
@@ -51,18 +54,18 @@ class OwnCall:
     """A request of a caller about itself, on its way."""
 
     def __init__(
-        self, services: "Services", asked: Asked, refuse: Callable[[str], Answer | Job]
+        self, services: "Services", asked: Asked, submit: Callable[[str], Answer | Job]
     ) -> None:
         """Take a request.
 
         Args:
             services: who knows names, and who tells.
             asked: what is asked.
-            refuse: denies a tool of some name like any other event, and writes it down.
+            submit: asks for an event of some name instead, with the same data.
         """
         self._services = services
         self._asked = asked
-        self._refuse = refuse
+        self._submit = submit
 
     async def run(self) -> Answer:
         """Answer it."""
@@ -73,6 +76,8 @@ class OwnCall:
                         return self._answer(await self._tools())
                     case "self/tool":
                         return await self._tool()
+                    case "self/skills":
+                        return await self._skills()
                     case _:
                         return self._answer(self._news())
         except RemitError as error:
@@ -99,10 +104,21 @@ class OwnCall:
         if event is None:
             event = self._by_event(name)
         if event is None:
-            outcome = self._refuse(meant)
-            return outcome if isinstance(outcome, Answer) else await outcome.run()
+            return await self._instead(meant)
         entry = tool_entry(handlers[event], name, pinned=event in grant.pinned)
         return self._answer({"tool": entry, "revision": catalogue.revision})
+
+    async def _skills(self) -> Answer:
+        """A page of skills; none, and no denial, for a caller that may not list them."""
+        revision = self._asked.revision.catalogue.revision
+        if _SKILLS_EVENT in self._asked.grant.events:
+            return await self._instead(_SKILLS_EVENT)
+        return self._answer({"items": [], "total": 0, "next": None, "revision": revision})
+
+    async def _instead(self, event: str) -> Answer:
+        """What the door answers to a request for an event; what is not held is denied there."""
+        outcome = self._submit(event)
+        return outcome if isinstance(outcome, Answer) else await outcome.run()
 
     def _by_event(self, name: str) -> str | None:
         """What the caller may call by the name of an event, or by the id of its descriptor."""

@@ -123,6 +123,19 @@ async def test_no_event_must_be_granted_for_news(era: str) -> None:
         assert await names(client) == {"state_get", "state_list", "state_set"}
 
 
+@pytest.mark.parametrize("era", ERAS)
+async def test_lists_that_a_host_asks_for_by_itself_are_no_denials(era: str) -> None:
+    async with served(bare_desk()) as world:
+        async with world.listening(await world.add("ann", "reader"), era) as (client, _):
+            resources, prompts = await client.list_resources(), await client.list_prompts()
+        assert (resources.resources, prompts.prompts) == ([], [])
+        now = world.desk.authority.catalogue.revision
+        for one in (resources, prompts):
+            assert one.meta is not None
+            assert one.meta["remit/revision"] == now
+        assert await denials(world) == []
+
+
 async def test_a_session_narrows_the_list_and_the_calls_that_name_it() -> None:
     async with served(bare_desk()) as world:
         ann = await world.add("ann", "reader")

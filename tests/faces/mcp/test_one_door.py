@@ -1,5 +1,6 @@
 """MCP has the same door as everybody: lists follow the grant alone, refusals are written down."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ from mcp.shared.exceptions import MCPError
 from tests.faces.mcp.test_modes import modest, names
 from tests.faces.mcp.world import ERAS, World, served
 from tests.fakes import Desk, built_in_handlers, texts
+from tests.handlers.skill_shelf import SkillShelf
 
 BARE = """
   some:
@@ -165,19 +167,35 @@ async def test_a_list_says_which_revision_it_follows_from(era: str) -> None:
 # ---- the whole of what was found ----
 
 
+FINDER = """
+  finding:
+    description: d
+    event_patterns: ["discovery:*"]
+    always_included: true
+    mcp_tools: false
+"""
+LONG = "\n".join(f"Step {number}: look at the table of tides again." for number in range(2_000))
+
+
 @pytest.mark.parametrize("era", ERAS)
 @pytest.mark.parametrize("exposure", ["all", "turn", "discovered"])
-async def test_the_texts_name_a_way_to_the_rest_that_works_here(era: str, exposure: str) -> None:
-    async with served() as world:
-        ann = await modest(world, f"exposure: {exposure}\n")
-        async with world.client(ann, era) as client:
-            asked = {"query": "tool:state:set"}
-            told = await client.call_tool("discover_capabilities", asked)
-            text = told.content[0].text  # type: ignore[union-attr]
-            assert "Id: tool:state:set" in text
-            assert "## Input" in text
-            nothing = await client.call_tool("discover_capabilities", {"query": "tool:key:add"})
-            assert "Id: tool:key:add" not in nothing.content[0].text  # type: ignore[union-attr]
+async def test_what_is_cut_names_a_way_to_the_rest_that_works_here(
+    tmp_path: Path, era: str, exposure: str
+) -> None:
+    shelf = SkillShelf(tmp_path / "caps", FINDER, reader=f"exposure: {exposure}\n")
+    shelf.skill("tides", body=f"{LONG}\nThe last word.")
+    async with served(shelf.desk) as world:
+        async with world.client(await world.add("ann", "reader"), era) as client:
+            asked = {"query": "look at the table of tides"}
+            text = (await client.call_tool("discover_capabilities", asked)).content[0].text  # type: ignore[union-attr]
+            assert "The last word." not in text
+            assert "all of it: discover_capabilities skill:tides]" in text
+            whole = await client.call_tool("discover_capabilities", {"query": "skill:tides"})
+            assert "The last word." in whole.content[0].text  # type: ignore[union-attr]
+            if exposure == "discovered":
+                same = await client.call_tool("call_capability", {"name": "skill:tides"})
+                assert same.content == whole.content
+        assert await denials(world) == []
 
 
 @pytest.mark.parametrize("era", ERAS)

@@ -18,6 +18,8 @@ from remit_client.subscription import Subscription
 from remit_client.wire import CANCEL, REQUEST, Answer
 
 MAX_PENDING = 256
+LIST_NEWS = "self/news"
+"""A request about oneself, and what is pushed because of it; it is no event."""
 
 
 class Client:
@@ -82,6 +84,17 @@ class Client:
         finally:
             self._ledger.inboxes.remove(subscription)
             await self._unsubscribe(self._ledger.unshared(subscription))
+
+    @asynccontextmanager
+    async def list_news(self) -> AsyncGenerator[Subscription]:
+        """Be told whenever what this client may be listed as tools or skills may have changed."""
+        subscription = Subscription((LIST_NEWS,))
+        self._ledger.inboxes.append(subscription)
+        try:
+            await self.call(LIST_NEWS)
+            yield subscription
+        finally:
+            self._ledger.inboxes.remove(subscription)
 
     async def ready(self) -> None:
         """Wait for the connection.
@@ -170,8 +183,13 @@ class Client:
 
     async def _renew(self) -> None:
         """Subscribe again: the daemon forgets subscriptions with the connection."""
+        patterns = self._ledger.patterns()
         try:
-            await self.call("event:subscribe", {"patterns": self._ledger.patterns()})
+            if LIST_NEWS in patterns:
+                await self.call(LIST_NEWS)
+                patterns.remove(LIST_NEWS)
+            if patterns:
+                await self.call("event:subscribe", {"patterns": patterns})
         except ConnectionLost:
             return  # the next reconnect tries again
         except RemitError as error:

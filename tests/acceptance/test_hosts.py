@@ -46,7 +46,9 @@ async def test_the_arguments_for_claude_allow_exactly_what_the_server_lists(
     site.add_profile("gardener", GARDENER)
     for profile in ("executor", "gardener"):
         arguments = site.answer("claude-args", profile)["arguments"]
-        options = dict(zip(arguments[::2], arguments[1::2], strict=True))
+        *pairs, strict = arguments
+        assert strict == "--strict-mcp-config"
+        options = dict(zip(pairs[::2], pairs[1::2], strict=True))
         with site.serving():
             names = await _names(_entry(json.loads(options["--mcp-config"])), tmp_path)
         shown = {f"mcp__remit__{name}" for name in names}

@@ -201,6 +201,7 @@ def test_the_ready_launcher_gives_claude_what_the_agent_holds_at_each_start(
         assert options["--allowedTools"] == _options(expected)["--allowedTools"]
         assert "mcp__remit__state_set" in options["--allowedTools"].split(",")
         assert options["--disallowedTools"] == _options(expected)["--disallowedTools"] == "Bash"
+        assert options["--tools"] == _options(expected)["--tools"]
         assert options["--append-system-prompt"] == "You write code.\n\nBe brief."
         server = json.loads(options["--mcp-config"])["mcpServers"]["remit"]
         assert server["args"][-3:] == ["mcp", "--agent", "cody"]
@@ -222,7 +223,9 @@ def test_the_ready_launcher_gives_claude_what_the_agent_holds_at_each_start(
 
 
 def _options(arguments: list[str]) -> dict[str, str]:
-    return dict(zip(arguments[::2], arguments[1::2], strict=True))
+    pairs = [one for one in arguments if one != "--strict-mcp-config"]
+    assert len(pairs) == len(arguments) - 1
+    return dict(zip(pairs[::2], pairs[1::2], strict=True))
 
 
 def _ended(remit: remit_client.sync.Client, agent: str) -> str:

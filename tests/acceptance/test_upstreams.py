@@ -159,14 +159,17 @@ def test_a_restart_keeps_what_was_decided_and_starts_no_server(outside: Outside)
 def test_a_name_that_passes_for_another_tool_is_not_trusted_unseen(outside: Outside) -> None:
     lookalike = "its name looks like 'find_it' of free"
     why = {"find-it": lookalike, "Find_It": lookalike, "f\u0456nd_it": lookalike}
-    why["read_file"] = "its name is that of a tool of remit"
+    why["read_file"] = "its name is that of a tool of remit: held back from who holds both"
     outside.add("free", tool("find_it"), tool("keep_it"))
     outside.add("other", *map(tool, why), tool("keep_it"))
     with outside.site.serving() as daemon:
         ask(daemon, "upstream:check", name="free")
         ask(daemon, "upstream:check", name="other")
-        # The same name in two servers is a plain conflict, and each is shown with its server.
-        assert served(daemon) == {"mcp:free:find_it", "mcp:free:keep_it", "mcp:other:keep_it"}
+        # The same name in two servers is a plain conflict, and each is shown with its server. One
+        # of ours is served to whoever does not hold ours, and waits for a person all the same.
+        own = "mcp:other:read_file"
+        plain = {"mcp:free:find_it", "mcp:free:keep_it", "mcp:other:keep_it", own}
+        assert served(daemon) == plain
         held = {id_: item["reasons"] for id_, item in waiting(daemon).items()}
         assert held == {f"tool:other/{name}": [reason] for name, reason in why.items()}
 

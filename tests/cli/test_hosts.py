@@ -204,7 +204,10 @@ def test_an_address_without_a_path_is_completed(shell: Shell) -> None:
 def test_arguments_for_the_claude_command_line(shell: Shell, contract: tuple[str, ...]) -> None:
     report = shell.json("claude-args", "reviewer", *contract)
     arguments = report["arguments"]
-    options = dict(zip(arguments[::2], arguments[1::2], strict=True))
+    *pairs, strict = arguments
+    assert strict == "--strict-mcp-config"  # no other server, whatever files the host finds
+    options = dict(zip(pairs[::2], pairs[1::2], strict=True))
+    assert options["--tools"] == ""  # nothing of the host's own is held
     assert "mcp__remit__state_get" in options["--allowedTools"].split(",")
     assert "mcp__remit__state_delete" not in options["--allowedTools"]
     assert options["--disallowedTools"] == "Bash"
@@ -214,9 +217,11 @@ def test_arguments_for_the_claude_command_line(shell: Shell, contract: tuple[str
 
 
 def test_a_tool_under_review_is_not_among_the_arguments(shell: Shell) -> None:
-    arguments = shell.run("claude-args", "orchestrator").out
-    assert "TodoWrite" in arguments
-    assert "WebFetch" not in arguments
+    arguments = shell.json("claude-args", "orchestrator")["arguments"]
+    own = arguments[arguments.index("--tools") + 1].split(",")
+    assert "TodoWrite" in own
+    assert set(own) == set(shell.json("resolve", "orchestrator")["allowed_claude_tools"])
+    assert "WebFetch" not in " ".join(arguments)
 
 
 @pytest.mark.parametrize("profile", ["observer", "executor", "administrator"])
@@ -225,7 +230,7 @@ def test_the_allowed_tools_are_those_that_a_host_is_shown(shell: Shell, profile:
     allowed = arguments[arguments.index("--allowedTools") + 1].split(",")
     listed = {tool["name"] for tool in shell.json("tools", profile)["tools"]}
     served = {name.removeprefix("mcp__remit__") for name in allowed if name.startswith("mcp__")}
-    assert served == {*listed, "discover_capabilities"}
+    assert served == listed
 
 
 def test_where_a_host_is_shown_less_the_tool_that_calls_the_rest_is_allowed(shell: Shell) -> None:

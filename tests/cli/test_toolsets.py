@@ -34,7 +34,7 @@ FINDING = {
 
 def test_tools_carry_schemas_and_a_token_bill(shell: Shell) -> None:
     report = shell.json("tools", "observer")
-    assert set(report) == {"tools", "tokens", "source"}
+    assert set(report) == {"tools", "tokens", "revision", "source"}
     assert set(report["tokens"]) == {"sent", "full_dump"}
     tool = next(tool for tool in report["tools"] if tool["event"] == "state:get")
     assert set(tool) >= {"name", "event", "description", "input_schema"}
@@ -42,7 +42,10 @@ def test_tools_carry_schemas_and_a_token_bill(shell: Shell) -> None:
     assert tool["input_schema"]["required"] == ["key"]
     granted = shell.json("resolve", "observer")["allowed_events"]
     hidden = {"permission:changed", *FINDING}  # the first is seen and never called
-    assert [tool["event"] for tool in report["tools"]] == [e for e in granted if e not in hidden]
+    *tools, search = report["tools"]
+    assert [tool["event"] for tool in tools] == [e for e in granted if e not in hidden]
+    assert (search["name"], search["event"]) == ("discover_capabilities", "discovery:discover")
+    assert report["tokens"]["sent"] == report["tokens"]["full_dump"]
 
 
 def test_a_thin_list_has_no_schemas_and_costs_less(shell: Shell) -> None:
@@ -55,7 +58,7 @@ def test_a_thin_list_has_no_schemas_and_costs_less(shell: Shell) -> None:
 
 
 def test_what_is_not_exposed_is_granted_and_not_listed(shell: Shell) -> None:
-    listed = {tool["event"] for tool in shell.json("tools", "administrator")["tools"]}
+    listed = {tool["event"] for tool in shell.json("tools", "administrator", "--full")["tools"]}
     granted = set(shell.json("resolve", "administrator")["allowed_events"])
     assert granted - listed == {*UNEXPOSED, *PUSHED}
     assert listed <= granted
@@ -92,7 +95,7 @@ def test_ready_definitions_hold_what_the_interface_knows_and_nothing_else(
 ) -> None:
     ready = shell.json("tools", "observer", "--format", form)["tools"]
     assert all(set(tool) == keys for tool in ready)
-    listed = shell.json("tools", "observer")["tools"]
+    listed = shell.json("tools", "observer", "--full")["tools"]
     assert _names(ready) == _names(listed)
     schemas = [tool.get("input_schema") or tool["parameters"] for tool in ready]
     assert all(schema["type"] == "object" and "properties" in schema for schema in schemas)
@@ -116,7 +119,7 @@ def test_with_defer_the_model_sees_the_search_first_and_nothing_but_that(
     search, *rest = shell.json("tools", "observer", "--format", form, "--defer")["tools"]
     assert "defer_loading" not in search
     assert all(tool["defer_loading"] is True for tool in rest)
-    assert _names(rest) == _names(shell.json("tools", "observer")["tools"])
+    assert _names(rest) == _names(shell.json("tools", "observer", "--full")["tools"])
 
 
 def test_the_search_is_run_by_the_client_of_either_interface(shell: Shell) -> None:
@@ -137,8 +140,29 @@ def test_a_profile_that_shows_less_defers_all_but_what_it_pins(shell: Shell, exp
     _, *tools = shell.json("tools", "gardener", "--format", "anthropic", *own)["tools"]
     assert [tool["name"] for tool in tools if "defer_loading" not in tool] == ["state_get"]
     assert len(tools) > 10
+    # MCP has no deferring: its server lists less instead.
     mcp = shell.json("tools", "gardener", "--format", "mcp", *own)["tools"]
-    assert _names(mcp) == _names(tools)  # MCP has no deferring: its server lists less instead
+    calling = ["call_capability"] if exposure == "discovered" else []
+    assert _names(mcp) == ["state_get", "discover_capabilities", *calling]
+    whole = shell.json("tools", "gardener", "--format", "mcp", "--full", *own)["tools"]
+    assert _names(whole) == _names(tools)
+
+
+@pytest.mark.parametrize("exposure", ["discovered", "turn"])
+def test_tools_shows_and_counts_what_a_host_is_shown(shell: Shell, exposure: str) -> None:
+    own = _definitions(shell, DEFERRING.replace("discovered", exposure))
+    report = shell.json("tools", "gardener", *own)
+    mcp = shell.json("tools", "gardener", "--format", "mcp", *own)["tools"]
+    assert _names(report["tools"]) == _names(mcp)
+    assert report["exposure"] == exposure
+    whole = shell.json("tools", "gardener", "--full", *own)
+    assert len(whole["tools"]) > 10
+    assert report["tokens"]["sent"] < whole["tokens"]["sent"] / 5
+    assert report["tokens"]["full_dump"] == whole["tokens"]["full_dump"] >= whole["tokens"]["sent"]
+    thin = shell.json("tools", "gardener", "--thin", *own)
+    assert _names(thin["tools"]) == _names(mcp)
+    assert thin["tokens"]["sent"] < report["tokens"]["sent"]
+    assert "--full" in shell.run("tools", "gardener", *own).out
 
 
 def test_nothing_is_deferred_for_who_may_not_search(shell: Shell) -> None:

@@ -79,6 +79,15 @@ PRINCIPALS = st.one_of(
     operation(
         "mail_take", to=NAMES, now=TIMES, limit=st.integers(0, 2), max_bytes=st.integers(0, 9)
     ),
+    operation(
+        "name_add",
+        owner=NAMES,
+        names=st.dictionaries(
+            st.sampled_from(["a:b", "b:c", ""]), st.sampled_from(["x", "y"]), max_size=2
+        ),
+        limit=st.integers(0, 4),
+    ),
+    operation("name_list", owner=NAMES),
     operation("mail_count", to=NAMES),
     operation("mail_expire", now=TIMES),
 )

@@ -60,7 +60,7 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("discovery:discover", {"query": "keep a value"}),
     ("discovery:discover", {"query": "keep a value", "render": True}),
     ("discovery:tools", {"query": "keep a value"}),
-    ("discovery:describe", {"id": "tool:state:set"}),
+    ("discovery:describe", {"id": "tool:state:set", "render": True}),
     ("discovery:feedback", {"id": "tool:state:set", "worked": True, "query": "keep a value"}),
     ("discovery:stats", {}),
     ("discovery:refresh", {}),

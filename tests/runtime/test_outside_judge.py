@@ -35,8 +35,13 @@ def test_a_name_that_can_be_mistaken_is_doubted(name: str, other: str) -> None:
     assert doubt.startswith(f"its name looks like {other!r} of ")
 
 
-def test_the_name_of_a_tool_of_ours_is_doubted() -> None:
-    assert JUDGE.doubts(OutsideTool(name="web_fetch")) == ["its name is that of a tool of remit"]
+def test_the_name_of_a_tool_that_every_host_lists_is_doubted() -> None:
+    for name in ("discover_capabilities", "call_capability"):
+        assert JUDGE.doubts(OutsideTool(name=name)) == ["its name is that of a tool of remit"]
+
+
+def test_the_name_of_another_tool_of_ours_is_no_doubt_for_everybody() -> None:
+    assert JUDGE.doubts(OutsideTool(name="web_fetch")) == []  # it is held back from some callers
 
 
 @pytest.mark.parametrize(

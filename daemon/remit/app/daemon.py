@@ -190,7 +190,7 @@ async def _watching(
 
 
 def _forget(services: Services, peer: Peer) -> None:
-    services.courier.bus.drop(peer)
+    services.courier.drop(peer)
     services.mailbox.gone(peer.name)
 
 

@@ -27,16 +27,10 @@ from remit_client.errors import RemitError as ClientError
 from remit_client.keys import Key, load_key
 
 if TYPE_CHECKING:
-    from remit.faces.mcp.listeners import Listeners
+    from remit.faces.mcp.server import McpServer
 
 log = structlog.get_logger()
 
-_CHANGED = "permission:changed"
-_LOOK_SECONDS = 60.0
-"""The lists are looked at now and then, whatever was told: of skills an agent is told nothing. Each
-look counts as calls of the agent, so it is not done more often."""
-_POLL_SECONDS = 15.0
-"""The same where less is told: to an agent that may not see it, and of a session by its name."""
 _BREAK_SECONDS = 0.5
 """After so long at the most it is noticed that the connection was lost, and news with it."""
 _END_SECONDS = 5.0
@@ -77,9 +71,8 @@ async def _serve_as(settings: Settings, key: Key, who: Who) -> None:
 
         name = key.name
 
-        async def watch(listeners: "Listeners") -> None:
-            pause = _POLL_SECONDS if who.session else _LOOK_SECONDS
-            await _watch(client, listeners, name, pause)
+        async def watch(served: "McpServer") -> None:
+            await _watch(client, served, name)
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_until_signal, tasks.cancel_scope)
@@ -94,24 +87,16 @@ async def _until_signal(scope: anyio.CancelScope) -> None:
             return
 
 
-async def _watch(client: Client, listeners: "Listeners", name: str, pause: float) -> None:
+async def _watch(client: Client, served: "McpServer", name: str) -> None:
     """Say when the lists may have changed, for as long as the agent lives."""
-    try:
-        async with client.subscribe(_CHANGED) as pushes:
-            lost, due = 0, anyio.current_time() + pause
-            while True:
-                with anyio.move_on_after(_BREAK_SECONDS) as quiet:
-                    await anext(pushes)
-                is_due = anyio.current_time() >= due
-                if is_due or pushes.interruptions != lost or not quiet.cancelled_caught:
-                    listeners.changed(name)
-                    lost, due = pushes.interruptions, anyio.current_time() + pause
-    except ClientError as error:
-        if error.code != "denied":
-            raise
-    while True:
-        await anyio.sleep(_POLL_SECONDS)
-        listeners.changed(name)
+    async with client.list_news() as pushes:
+        lost = 0
+        while True:
+            with anyio.move_on_after(_BREAK_SECONDS) as quiet:
+                await anext(pushes)
+            if pushes.interruptions != lost or not quiet.cancelled_caught:
+                served.changed(name)
+                lost = pushes.interruptions
 
 
 @asynccontextmanager

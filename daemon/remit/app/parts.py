@@ -19,6 +19,7 @@ from remit.runtime.authority import Authority
 from remit.runtime.awareness import Awareness
 from remit.runtime.awareness_config import AwarenessConfig
 from remit.runtime.awareness_memory import AwarenessMemory
+from remit.runtime.caller_names import CallerNames
 from remit.runtime.capability_reviews import CapabilityReviews
 from remit.runtime.card_chooser import CardChooser
 from remit.runtime.card_reviews import CardReviews
@@ -122,9 +123,11 @@ def make_services(  # noqa: PLR0913 - one argument a part
         tell=courier.publish,
         clock=wall_clock,
     )
+    finder.on_folders = courier.all_lists_changed
     finder.unavailable = lambda: upstreams.board.unavailable
     return Services(
         upstreams=upstreams,
+        names=CallerNames(store),
         tool_reviews=ToolReviews(upstreams, auditor, clock=wall_clock),
         finder=finder,
         card_reviews=card_reviews,

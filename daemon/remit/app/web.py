@@ -92,7 +92,7 @@ def joined(services: Services, face: "HttpFace", stream_type: type) -> Generator
         shut_out(name)
 
     def gone(stream: "Stream") -> None:
-        courier.bus.drop(stream)
+        courier.drop(stream)
         services.mailbox.gone(stream.name)
 
     courier.post = face if sockets is None else Posts(sockets, face, stream_type)

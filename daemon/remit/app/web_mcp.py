@@ -69,9 +69,8 @@ def _is_loopback(host: str) -> bool:
 @contextmanager
 def mcp_joined(services: Services, endpoint: "Endpoint") -> Generator[None]:
     """Let hosts hear of changed lists, and cut those of whoever is shut out."""
-    courier, keyring, finder = services.courier, services.keyring, services.finder
+    courier, keyring = services.courier, services.keyring
     before, shut_out, dropped = courier.on_change, keyring.on_revoke, keyring.tokens.on_drop
-    unheard = finder.on_folders
 
     def lost(name: str) -> None:
         endpoint.evict(name)
@@ -82,9 +81,8 @@ def mcp_joined(services: Services, endpoint: "Endpoint") -> Generator[None]:
         dropped(token)
 
     courier.on_change, keyring.on_revoke, keyring.tokens.on_drop = endpoint.changed, lost, drop
-    finder.on_folders = endpoint.everybody_changed
     try:
         yield
     finally:
         courier.on_change, keyring.on_revoke = before, shut_out
-        keyring.tokens.on_drop, finder.on_folders = dropped, unheard
+        keyring.tokens.on_drop = dropped

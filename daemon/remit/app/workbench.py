@@ -65,6 +65,8 @@ class Workbench(msgspec.Struct, frozen=True, eq=False):
     files: Files
     handlers: Mapping[str, Handler]
     source: Source
+    tool_names: Mapping[str, Mapping[str, str]] = {}
+    """What each caller was shown events as, by caller and event."""
     failures: tuple[ModuleFailure, ...] = ()
 
 
@@ -127,7 +129,13 @@ def open_workbench(
     stored = "" if standing.is_empty else str(settings.home)
     source = _source(kind, settings, revision.catalogue.revision, stored)
     return Workbench(
-        revision.catalogue, standing.fleet(), revision.files, handlers, source, failures
+        revision.catalogue,
+        standing.fleet(),
+        revision.files,
+        handlers,
+        source,
+        standing.tool_names,
+        failures,
     )
 
 

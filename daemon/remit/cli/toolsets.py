@@ -11,23 +11,28 @@ from remit.cli.options import Asked, asked_about_definitions
 from remit.cli.outcome import next_step, print_json, say, say_source
 from remit.errors import InvalidDataError
 from remit.model.exposure import SEARCH
+from remit.policy.toolnames import names_for
 from remit.runtime.tool_formats import TOOL_FORMATS, ToolFormat, formatted
-from remit.runtime.tool_list import tool_list
+from remit.runtime.tool_list import host_tools, shown_tools, thinned, tool_list, weigh
 
 
 @click.command()
 @click.argument("subject")
 @click.option("--thin", is_flag=True, help="Names and one line each; schemas on demand.")
+@click.option("--full", is_flag=True, help="All tools, however few of them a host is shown.")
 @click.option("--format", "form", type=click.Choice(TOOL_FORMATS), help="Ready for an interface.")
 @click.option("--defer", is_flag=True, help="Let the model search for all but the pinned tools.")
 @asked_about_definitions
-def tools(ask: Asked, subject: str, *, thin: bool, form: ToolFormat | None, defer: bool) -> None:
-    """List the tools of SUBJECT, a profile or an agent, with their token bill."""
+def tools(
+    ask: Asked, subject: str, *, thin: bool, full: bool, form: ToolFormat | None, defer: bool
+) -> None:
+    """List the tools that a host of SUBJECT, a profile or an agent, is shown, with their bill."""
     if form is not None and thin:
         raise click.UsageError("--thin leaves schemas out, and --format needs them")
     if defer and form in (None, "mcp"):
         raise click.UsageError("--defer needs --format anthropic or --format openai")
-    report, turns = tools_of(ask, subject, thin=thin)
+    report, turns = tools_of(ask, subject)
+    shown = report["tools"] if full else host_tools(report)
     exposure, searchable = report.pop("exposure"), report.pop("searchable")
     if form is not None:
         if defer and not searchable:
@@ -36,9 +41,12 @@ def tools(ask: Asked, subject: str, *, thin: bool, form: ToolFormat | None, defe
                 hint=f"grant {SEARCH}, or leave --defer out",
             )
         waits = searchable and (defer or exposure != "all")
-        print_json({"tools": formatted(report["tools"], form, defer=waits)})
+        ready = shown if form == "mcp" else report["tools"]
+        told = {"tools": formatted(ready, form, defer=waits), "revision": report["revision"]}
+        print_json(told)
         return
-    # Only worth a word where a host is shown less than this list.
+    report |= {"tools": thinned(shown) if thin else shown}
+    report["tokens"]["sent"] = weigh(report["tools"])
     report |= {"exposure": exposure} if exposure != "all" else {}
     report |= {"bill": turns} if turns is not None else {}
     if ask.as_json:
@@ -48,7 +56,7 @@ def tools(ask: Asked, subject: str, *, thin: bool, form: ToolFormat | None, defe
         summary = tool["description"].splitlines()[0] if tool["description"] else ""
         say(f"{tool['name']:28} {summary}")
     bill = report["tokens"]
-    say(f"about {bill['sent']} tokens of {bill['full_dump']} for the full schemas")
+    say(f"about {bill['sent']} tokens of {bill['full_dump']} for everything (--full)")
     if turns is not None and turns["turns"]:
         say(
             f"{turns['turns']} turns of discovery so far: {turns['sent']:,} tokens "
@@ -58,14 +66,16 @@ def tools(ask: Asked, subject: str, *, thin: bool, form: ToolFormat | None, defe
     next_step(f'discover "what you want to do" --as {subject}')
 
 
-def tools_of(
-    ask: Asked, subject: str, *, thin: bool = False
-) -> tuple[dict[str, Any], dict[str, Any] | None]:
-    """The tools of a subject, and what the turns of an agent cost."""
+def tools_of(ask: Asked, subject: str) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """All tools of a subject, and what the turns of an agent cost."""
     bench = open_workbench(ask.definitions(), ask.events, in_force=not ask.about_files)
     grant = grant_of_subject(bench, subject, files_first=ask.about_files)
-    report = tool_list(bench.handlers, bench.catalogue, grant, thin=thin)
-    return report | {"source": bench.source}, _bill(ask, subject)
+    events = shown_tools(bench.handlers, bench.catalogue, grant)
+    names = names_for(bench.catalogue.universe, events, bench.tool_names.get(subject, {}))
+    listed = tool_list(bench.handlers, bench.catalogue, grant, names=names)
+    # The tool to search with is sent as well, wherever there is one.
+    listed["tokens"]["full_dump"] = weigh(host_tools(listed | {"exposure": "all"}))
+    return listed | {"source": bench.source}, _bill(ask, subject)
 
 
 def _bill(ask: Asked, name: str) -> dict[str, Any] | None:

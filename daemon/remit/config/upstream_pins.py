@@ -21,6 +21,8 @@ MAX_FILE_BYTES = 64 << 20
 MAX_TOOLS = 10_000
 _FILE_MODE, _FOLDER_MODE = 0o600, 0o700
 
+FIRST_USE = "on_first_use"
+"""The rule that trusts what is new, and who decided where it did."""
 Status = Literal["trusted", "pending", "rejected"]
 
 
@@ -43,11 +45,18 @@ class Pin(
     reason: str = ""
     """Why it waits."""
     first_seen: float = 0.0
+    waiting_since: float = 0.0
+    """When it was held back; 0: since it was first seen."""
     decided_by: str = ""
     decided_at: float = 0.0
     note: str = ""
     gone: bool = False
     """The server does not list it any more."""
+
+    @property
+    def is_vouched(self) -> bool:
+        """Tell whether a person has trusted it, and not only the rule for what is new."""
+        return self.status == "trusted" and self.decided_by != FIRST_USE
 
     def is_served(self, origin: str) -> bool:
         """Tell whether its event can be called, when the server is reached at `origin`.

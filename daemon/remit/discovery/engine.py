@@ -1,7 +1,7 @@
 """One question to the index: from a request and a grant to tiers of text inside a budget."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 import msgspec
@@ -14,7 +14,7 @@ from remit.discovery.index import Index, Indexer
 from remit.discovery.lessons import Lessons
 from remit.discovery.rank import MIN_RELEVANCE, POOL, Hit, Ranker, best, reranked, with_company
 from remit.discovery.tiers import Budgets, Tiered, assemble
-from remit.discovery.view import View, view_of
+from remit.discovery.view import DESCRIBE, View, view_of
 from remit.model.descriptor import Descriptor, DescriptorKind
 from remit.model.grant import Grant
 
@@ -49,7 +49,7 @@ class Found(msgspec.Struct, frozen=True):
     @property
     def descriptors(self) -> list[Descriptor]:
         """What was found, in order."""
-        return [self.view.index.descriptors[hit.row] for hit in self.hits]
+        return [self.view.descriptor(hit.row) for hit in self.hits]
 
 
 class Prepared(msgspec.Struct, frozen=True):
@@ -107,12 +107,23 @@ class Engine:
         self.index, self._costs = prepared.index, prepared.costs
         self._views.clear()
 
-    def view(self, grant: Grant, *, everything: bool = False) -> View:
+    def view(
+        self,
+        grant: Grant,
+        *,
+        everything: bool = False,
+        names: Mapping[str, str] | None = None,
+        way: str = DESCRIBE,
+    ) -> View:
         """What a grant may see of the index in force; equal grants share one view."""
+        names = names or {}
         # INVARIANT: the key holds all that `view_of` asks of a grant.
-        key = True if everything else (grant.exposed, grant.capabilities)
+        held = True if everything else (grant.exposed, grant.capabilities)
         return _kept(
-            self._views, key, _VIEWS, lambda: view_of(self.index, grant, everything=everything)
+            self._views,
+            (held, frozenset(names.items()), way),
+            _VIEWS,
+            lambda: view_of(self.index, grant, everything=everything, names=names, way=way),
         )
 
     def discover(self, view: View, request: str, options: Options) -> Found:

@@ -17,7 +17,7 @@ from remit.discovery.counting import TokenCounter
 from remit.discovery.cutting import fitted
 from remit.discovery.packing import Entry, Packed, packed
 from remit.discovery.rank import Hit
-from remit.discovery.texts import Line, Texts, has_content, name_of, texts_of
+from remit.discovery.texts import Line, Texts, detail_text, has_content, name_of, texts_of
 from remit.discovery.view import View
 from remit.errors import InvalidDataError
 from remit.model.descriptor import Descriptor
@@ -140,7 +140,7 @@ def _lines(
     view: View, texts: Texts, shown: Sequence[tuple[int, Hit]], counter: TokenCounter
 ) -> list[Entry]:
     """A summary line for each hit, under its id where two have one name."""
-    lines = [texts.line(hit.row) for _number, hit in shown]
+    lines = [_line(view, texts, hit.row) for _number, hit in shown]
     alike = Counter(line.name for line in lines)
     entries = []
     for (number, hit), line in zip(shown, lines, strict=True):
@@ -157,7 +157,19 @@ def _lines(
 
 
 def _parent(view: View, hit: Hit) -> str:
-    return name_of(view.index.descriptors[hit.pulled_in_by or 0])
+    return name_of(view.descriptor(hit.pulled_in_by or 0))
+
+
+def _line(view: View, texts: Texts, row: int) -> Line:
+    if not view.is_renamed(row):
+        return texts.line(row)
+    return Line(view.descriptor(row), view.index.graph.missing.get(row, ()))
+
+
+def _detail(view: View, texts: Texts, row: int, content: str) -> str:
+    if not view.is_renamed(row):
+        return texts.detail(row, content)
+    return detail_text(view.descriptor(row), content, view.index.graph.missing.get(row, ()))
 
 
 def _short_line(name: str, line: Line, counter: TokenCounter, room: int) -> str | None:
@@ -186,19 +198,18 @@ def _details(
         if hit.pulled_in_by is not None:
             continue
         try:
-            text = texts.detail(hit.row, content(descriptor) if has_content(descriptor) else "")
+            read = content(descriptor) if has_content(descriptor) else ""
+            text = _detail(view, texts, hit.row, read)
         except (OSError, UnicodeError, DefinitionError) as error:
             unread.append(Skipped(descriptor.id, "detail", _why(error)))
             continue
-        cut = partial(_short_detail, descriptor, text, counter)
+        cut = partial(_short_detail, f"{view.way} {one_line(descriptor.id)}", text, counter)
         entries.append(Entry(descriptor.id, text, cut))
     return entries, unread
 
 
-def _short_detail(
-    descriptor: Descriptor, text: str, counter: TokenCounter, room: int
-) -> str | None:
-    mark = f"\n[cut here; all of it: discovery:describe {one_line(descriptor.id)}]"
+def _short_detail(way: str, text: str, counter: TokenCounter, room: int) -> str | None:
+    mark = f"\n[cut here; all of it: {way}]"
     return fitted(text, room, counter, mark) if room >= _LEAST else None
 
 

@@ -1,10 +1,12 @@
 """agent:runtime — what a host needs to run an agent."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
 from remit.errors import InvalidDataError
+from remit.policy.toolnames import names_for
 from remit.runtime.context import Context
 from remit.runtime.descent import agent_in_reach
 from remit.runtime.registry import event_handler
@@ -18,7 +20,7 @@ from remit.runtime.runtime_agent import (
     warnings_of,
 )
 from remit.runtime.session_view import held_by
-from remit.runtime.tool_list import model_tools
+from remit.runtime.tool_list import model_tools, shown_tools
 
 if TYPE_CHECKING:
     from remit.discovery.engine import Engine
@@ -67,7 +69,8 @@ async def runtime(
     least = _MIN_RELEVANCE if least is None else least
     own = own_prompt(spec, grant)
     prompt = prompt_of(catalogue, order, own, engine.counter, relevance, least)
-    tools = model_tools(ctx.handlers, catalogue, grant)
+    events = shown_tools(ctx.handlers, catalogue, grant)
+    tools = model_tools(ctx.handlers, events, await _names(ctx, agent.id, events))
     config, misfits = configs_of(catalogue, grant, order)
     mounts, skills = brought(catalogue, order)
     tokens = {
@@ -92,6 +95,15 @@ async def runtime(
         "warnings": warnings_of(catalogue, spec, order, misfits),
         "revision": catalogue.revision,
     }
+
+
+async def _names(ctx: Context, agent: str, events: list[str]) -> Mapping[str, str]:
+    """What an agent calls its tools: the answer is put before its model, whoever asked."""
+    names, universe = ctx.services.names, ctx.catalogue.universe
+    found = ctx.services.authority.fleet.principal(agent)
+    if found is None:  # it has ended meanwhile
+        return names_for(universe, events)
+    return await names.give(found, universe, events)
 
 
 def _texts(messages: "list[str | Message] | tuple[()]") -> list[str]:

@@ -11,12 +11,12 @@ from remit.model.suggest import did_you_mean
 from remit.policy.catalogue import Made
 from remit.policy.explain import givers_of
 from remit.policy.questions import gives
-from remit.policy.toolnames import tool_names
 from remit.runtime.context import Context
 from remit.runtime.descent import is_in_reach
 from remit.runtime.making import may_change
 from remit.runtime.paging import PAGE_LIMIT, PAGE_MAX, page
 from remit.runtime.registry import event_handler
+from remit.runtime.tool_list import shown_tools
 from remit.runtime.view import visible_capabilities
 
 Limit = Annotated[int, msgspec.Meta(ge=1, le=PAGE_MAX)]
@@ -33,8 +33,8 @@ def list_(ctx: Context, limit: Limit = PAGE_LIMIT, after: str = "") -> dict[str,
     return page(visible_capabilities(ctx), lambda name: _card(ctx, name), limit=limit, after=after)
 
 
-@event_handler("capability:get", capability="catalogue_read", effect="read", inline=True)
-def get(ctx: Context, id: str) -> dict[str, Any]:  # noqa: A002 - the wire calls it id
+@event_handler("capability:get", capability="catalogue_read", effect="read")
+async def get(ctx: Context, id: str) -> dict[str, Any]:  # noqa: A002 - the wire calls it id
     """Tell everything about one capability: events, tools, requires, prompt, limits.
 
     Args:
@@ -53,9 +53,9 @@ def get(ctx: Context, id: str) -> dict[str, Any]:  # noqa: A002 - the wire calls
             answer[field] = [event for event in answer[field] if event in ctx.grant.events]
         answer["claude_tools"] = sorted(ctx.grant.claude_tools.intersection(answer["claude_tools"]))
         answer["requires"] = [name for name in answer["requires"] if name in visible]
-    names = tool_names(ctx.catalogue.universe)
-    shown = ctx.grant.exposed.intersection(answer["events"])
-    return answer | {"tools": sorted(names[event] for event in shown if event in names)}
+    events = shown_tools(ctx.handlers, ctx.catalogue, ctx.grant)
+    names = await ctx.services.names.give(ctx.principal, ctx.catalogue.universe, events)
+    return answer | {"tools": sorted(names[e] for e in answer["events"] if e in names)}
 
 
 def _gives_now(ctx: Context, made: Made, event: str) -> bool:

@@ -1,5 +1,6 @@
 """discovery:* — the right tools and skills for this turn, inside a token budget."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
@@ -7,7 +8,9 @@ import msgspec
 from remit.errors import InvalidDataError, NotFoundError
 from remit.model.descriptor import DescriptorKind
 from remit.model.grant import Grant
+from remit.model.meta_tool import META_TOOL
 from remit.model.suggest import did_you_mean
+from remit.policy.toolnames import held_back, names_for, tool_names
 from remit.runtime.context import Context
 from remit.runtime.finding import (
     DiscoveryConfig,
@@ -19,6 +22,7 @@ from remit.runtime.finding import (
 )
 from remit.runtime.registry import event_handler
 from remit.runtime.subject import grant_of
+from remit.runtime.tool_list import shown_tools
 
 if TYPE_CHECKING:
     from remit.discovery.engine import Engine, Found
@@ -39,6 +43,7 @@ async def discover(  # noqa: PLR0913 - the fields of the contract
     agent: str | None = None,
     profile: str | None = None,
     render: bool = False,
+    host: bool = False,
 ) -> dict[str, Any]:
     """Find what fits a request: a map of everything, summaries of the best, details of the top.
 
@@ -51,11 +56,12 @@ async def discover(  # noqa: PLR0913 - the fields of the contract
         agent: somebody else that you may ask about; yourself when absent.
         profile: a profile instead of an agent.
         render: add `prompt`, the whole as one text to put before a model, fenced as data.
+        host: name what a host of tools offers, where the texts say how to read on.
     """
     finder = ctx.services.finder
     engine = await finder.engine_for(query)
     grant = grant_of(ctx, agent=agent, profile=profile)
-    view = _view(ctx, engine, grant)
+    view = await _view(ctx, engine, grant, agent=agent, host=host)
     filters = Filters(kind, category, only_available)
     found = engine.discover(view, query, options_of(finder.usual, config, grant, filters))
     answer = present(found, engine, revision=ctx.catalogue.revision, render=render)
@@ -86,7 +92,8 @@ async def tools(
     engine = await finder.engine_for(query)
     grant = grant_of(ctx, agent=agent, profile=profile)
     options = options_of(finder.usual, config, grant, Filters("tool"))
-    found = engine.discover(_view(ctx, engine, grant), query, options)
+    view = await _view(ctx, engine, grant, agent=agent)
+    found = engine.discover(view, query, options)
     listed, skipped = turn_tools(found, engine, options.budgets.total)
     sent = engine.counter.count(msgspec.json.encode(listed).decode())
     if grant is ctx.grant:
@@ -101,18 +108,28 @@ async def tools(
 
 
 @event_handler("discovery:describe", capability="discovery", effect="read")
-async def describe(ctx: Context, id: str) -> dict[str, Any]:  # noqa: A002 - the contract's name
+async def describe(
+    ctx: Context,
+    id: str,  # noqa: A002 - the contract's name
+    render: bool = False,  # noqa: FBT001, FBT002 - a field of the request
+) -> dict[str, Any]:
     """Read everything about one thing that was found.
 
     Args:
         id: its id, as in 'tool:state:get'; its event or name will do when only one has it.
+        render: add `prompt`, the whole as one text to put before a model, fenced as data.
     """
     engine = await ctx.services.finder.engine()
-    view = _view(ctx, engine, ctx.grant)
+    view = await _view(ctx, engine, ctx.grant)
     rows = view.named(id)
     if len(rows) == 1:
         return describe_found(
-            engine, view, rows[0], places=ctx.sees_everything, revision=ctx.catalogue.revision
+            engine,
+            view,
+            rows[0],
+            places=ctx.sees_everything,
+            revision=ctx.catalogue.revision,
+            render=render,
         )
     seen = [view.index.descriptors[row].id for row in view.rows]
     if rows:
@@ -127,7 +144,7 @@ async def stats(ctx: Context) -> dict[str, Any]:
     """Count what you can find, what your turns cost, and what full dumps would have cost."""
     finder = ctx.services.finder
     engine = await finder.engine()
-    view = _view(ctx, engine, ctx.grant)
+    view = await _view(ctx, engine, ctx.grant)
     answer = {
         "total_indexed": view.total,
         "kinds": view.kinds(),
@@ -168,7 +185,7 @@ async def feedback(
         query: the request that it was used for; it becomes an example when it worked.
     """
     engine = await ctx.services.finder.engine()
-    view = _view(ctx, engine, ctx.grant)
+    view = await _view(ctx, engine, ctx.grant)
     rows = view.named(id)
     if len(rows) != 1:
         raise NotFoundError(f"there is no {id!r} that you may use")
@@ -183,7 +200,7 @@ async def refresh(ctx: Context) -> dict[str, Any]:
     finder = ctx.services.finder
     finder.folders_changed()
     engine = await finder.engine()
-    view = _view(ctx, engine, ctx.grant)
+    view = await _view(ctx, engine, ctx.grant)
     seen = ctx.sees_everything
     problems = finder.problems if seen else ()
     return {
@@ -236,9 +253,40 @@ async def forget(
     return {"removed": removed}
 
 
-def _view(ctx: Context, engine: "Engine", grant: Grant) -> "View":
+async def _view(
+    ctx: Context,
+    engine: "Engine",
+    grant: Grant,
+    *,
+    agent: str | None = None,
+    host: bool = False,
+) -> "View":
+    """What a grant may be shown, by the names that its holder knows."""
+    universe = ctx.catalogue.universe
     everything = ctx.sees_everything and grant is ctx.grant
-    return engine.view(grant, everything=everything)
+    events = shown_tools(ctx.handlers, ctx.catalogue, grant)
+    names = await _names(ctx, grant, agent, events)
+    usual = tool_names(universe)
+    if hidden := held_back(universe, grant.exposed):
+        grant = msgspec.structs.replace(grant, exposed=grant.exposed - hidden)
+    return engine.view(
+        grant,
+        everything=everything,
+        names={event: name for event, name in names.items() if usual.get(event) != name},
+        way=META_TOOL if host else "discovery:describe",
+    )
+
+
+async def _names(
+    ctx: Context, grant: Grant, agent: str | None, events: list[str]
+) -> Mapping[str, str]:
+    names, universe = ctx.services.names, ctx.catalogue.universe
+    if grant is ctx.grant:
+        return await names.give(ctx.principal, universe, events)
+    found = None if agent is None else ctx.services.keyring.principal(agent)
+    if found is None:
+        return names_for(universe, events)
+    return await names.look(found, universe, events)
 
 
 def _remember(ctx: Context, query: str, found: "Found") -> None:

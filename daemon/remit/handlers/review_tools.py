@@ -30,7 +30,8 @@ def tool_in(text: str) -> str | None:
 
 def listed(ctx: Context, status: ReviewStatus) -> list[dict[str, Any]]:
     """Tools of one status with what has changed; as many as fit into a message."""
-    from remit.runtime.upstream_view import review_view  # noqa: PLC0415 - with the daemon only
+    from remit.runtime.outside_pinning import SHARED  # noqa: PLC0415 - with the daemon only
+    from remit.runtime.upstream_view import review_view  # noqa: PLC0415 - the same
 
     if not ctx.sees_everything or status not in _STATUS:
         return []
@@ -39,6 +40,8 @@ def listed(ctx: Context, status: ReviewStatus) -> list[dict[str, Any]]:
     room = BODY_BYTES // 2
     for server, name, pin in reviews.with_status(_STATUS[status])[:_MOST]:
         entry = review_view(server, name, pin)
+        if status == "pending" and pin.status == "trusted":
+            entry |= {"status": status, "reasons": [f"{SHARED}: held back from who holds both"]}
         room -= len(msgspec.json.encode(entry))
         if room < 0 and shown:
             break

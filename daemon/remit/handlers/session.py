@@ -145,7 +145,7 @@ def _tell_hosts(ctx: Context, session: Session) -> None:
     fleet = ctx.services.authority.fleet
     for agent in fleet.all():
         if session.owner in fleet.line(agent.id):
-            ctx.services.courier.on_change(agent.id)
+            ctx.services.courier.lists_changed(agent.id)
 
 
 def _bound_agents(ctx: Context, session: Session) -> list[str]:

@@ -9,7 +9,7 @@ from remit.runtime.context import Context
 from remit.runtime.counters import Load
 from remit.runtime.describe import TextFormat, describe_event, example, one_line, parameters
 from remit.runtime.registry import event_handler
-from remit.runtime.tool_list import tool_list
+from remit.runtime.tool_list import shown_tools, tool_list
 
 MOST_AGENTS = 100
 
@@ -30,8 +30,8 @@ def health(ctx: Context) -> dict[str, Any]:
     }
 
 
-@event_handler("system:help", capability="base", effect="read", inline=True)
-def help_(
+@event_handler("system:help", capability="base", effect="read")
+async def help_(
     ctx: Context,
     event: str | None = None,
     format: TextFormat = "verbose",  # noqa: A002
@@ -43,7 +43,7 @@ def help_(
         format: how much to say.
     """
     if event is None:
-        return discover(ctx, level="namespace", format=format)
+        return await discover(ctx, level="namespace", format=format)
     name = ctx.catalogue.universe.canonical(event)
     if name not in ctx.grant.events:
         hint = did_you_mean(event, ctx.grant.events)
@@ -52,15 +52,15 @@ def help_(
     if format == "verbose":
         return describe_event(handler, ctx.catalogue, ctx.grant)
     if format == "mcp":
-        listed = tool_list(ctx.handlers, ctx.catalogue, ctx.grant, only={name})
+        listed = await _tools(ctx, only={name})
         return {"event": name, "tools": listed["tools"]}
     if format == "compact":
         return {"event": name, "help": one_line(handler), "example": example(handler)}
     return {"event": name, "help": one_line(handler)}
 
 
-@event_handler("system:discover", capability="base", effect="read", inline=True)
-def discover(
+@event_handler("system:discover", capability="base", effect="read")
+async def discover(
     ctx: Context,
     level: Level = "summary",
     namespace: str | None = None,
@@ -80,9 +80,8 @@ def discover(
     names = _selected(ctx, namespace=namespace, event=event, module=module)
     head = {"level": level, "total": len(names), "revision": ctx.catalogue.revision}
     if format == "mcp":
-        handlers, thin = ctx.handlers, level != "full"
         only = None if len(names) == len(ctx.grant.events) else frozenset(names)
-        return head | tool_list(handlers, ctx.catalogue, ctx.grant, thin=thin, only=only)
+        return head | await _tools(ctx, thin=level != "full", only=only)
     groups: dict[str, list[str]] = {}
     for name in names:
         groups.setdefault(name.partition(":")[0], []).append(name)
@@ -97,6 +96,16 @@ def discover(
             for space, found in groups.items()
         }
     }
+
+
+async def _tools(
+    ctx: Context, *, thin: bool = False, only: frozenset[str] | set[str] | None = None
+) -> dict[str, Any]:
+    """The tools of the caller, by the names that it is shown from now on."""
+    handlers, catalogue = ctx.handlers, ctx.catalogue
+    events = shown_tools(handlers, catalogue, ctx.grant)
+    names = await ctx.services.names.give(ctx.principal, catalogue.universe, events)
+    return tool_list(handlers, catalogue, ctx.grant, names=names, thin=thin, only=only)
 
 
 def _selected(

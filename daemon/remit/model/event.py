@@ -37,6 +37,8 @@ class EventSpec(msgspec.Struct, frozen=True, kw_only=True):
     """True: a call leaves nothing behind, so allowed ones are audited no more than reads."""
     content: bool = False
     """True: answers are MCP content, `{content: [blocks], structured_content?}`, and shown so."""
+    vouched: bool = True
+    """False: an outside tool that was trusted unseen; see `policy.toolnames.held_back`."""
     timeout: float | None = None
     since: str = ""
     aliases: tuple[EventName, ...] = ()

@@ -7,7 +7,7 @@ import msgspec
 from remit.model.exposure import SEARCH
 from remit.model.grant import Grant
 from remit.model.meta_tool import CALL_TOOL, META_TOOL
-from remit.policy.toolnames import tool_names
+from remit.policy.toolnames import held_back, names_for
 from remit.policy.universe import Universe
 
 SERVER_NAME = "remit"
@@ -23,15 +23,27 @@ class Server(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def claude_arguments(universe: Universe, grant: Grant, server: Server) -> list[str]:
-    """Arguments for the Claude command line: its tools, our tools, and where ours come from."""
-    names = tool_names(universe)
-    tools = [names[event] for event in sorted(grant.exposed & names.keys())]
+    """Arguments for the Claude command line: exactly its tools that are held, and ours.
+
+    `--allowedTools` alone only adds to what the host allows anyway. `--tools` is all that the model
+    gets of the host's own, and `--strict-mcp-config` leaves out every other server.
+    """
+    shown = grant.exposed - held_back(universe, grant.exposed)
+    names = names_for(universe, shown)
+    tools = [names[event] for event in sorted(names)]
     served = [f"mcp__{SERVER_NAME}__{name}" for name in (*tools, *_meta_tools(grant))]
     config = msgspec.json.encode({"mcpServers": {SERVER_NAME: server}}).decode()
-    arguments = ["--allowedTools", ",".join([*sorted(grant.claude_tools), *served])]
+    held = sorted(grant.claude_tools)
+    own = dict.fromkeys(_bare(tool) for tool in held if not tool.startswith("mcp__"))
+    arguments = ["--allowedTools", ",".join([*held, *served]), "--tools", ",".join(own)]
     if grant.denied_tools:
         arguments += ["--disallowedTools", ",".join(sorted(grant.denied_tools))]
-    return [*arguments, "--mcp-config", config]
+    return [*arguments, "--mcp-config", config, "--strict-mcp-config"]
+
+
+def _bare(tool: str) -> str:
+    """The name of a tool without the rule behind it: `Bash(git:*)` is a part of `Bash`."""
+    return tool.partition("(")[0]
 
 
 def _meta_tools(grant: Grant) -> list[str]:

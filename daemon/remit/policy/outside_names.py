@@ -93,8 +93,16 @@ def effect_of(upstream: Upstream, tool: OutsideTool) -> Effect:
     return "write" if tool.annotations.get("destructiveHint") is False else "destructive"
 
 
-def outside_spec(upstream: Upstream, tool: OutsideTool, segment: str) -> EventSpec:
+def outside_spec(
+    upstream: Upstream, tool: OutsideTool, segment: str, *, vouched: bool = True
+) -> EventSpec:
     """What is known about the event of a tool before anybody calls it.
+
+    Args:
+        upstream: its server.
+        tool: what it says of itself.
+        segment: the part of the event's name that stands for it.
+        vouched: whether a person has looked at it.
 
     Raises:
         InvalidNameError: the name of the server or the segment does not make an event.
@@ -109,6 +117,7 @@ def outside_spec(upstream: Upstream, tool: OutsideTool, segment: str) -> EventSp
         effect=effect_of(upstream, tool),
         open_world=True,
         content=True,
+        vouched=vouched,
         timeout=upstream.timeout,
         place=upstream.place,
     )

@@ -20,7 +20,6 @@ from remit.policy.compiler import compile_definitions
 from remit.policy.plan import Plan
 from remit.policy.resolve import grant_everything
 from remit.policy.review import Approval
-from remit.policy.toolnames import tool_names
 from remit.policy.universe import Universe, make_universe
 from remit.runtime.fleet import NOTHING, Fleet
 from remit.runtime.plans import plan_between
@@ -65,16 +64,14 @@ def compile_files(
 
 
 def altered_tools(before: Revision, after: Revision) -> frozenset[str]:
-    """The events of both revisions that tool lists describe otherwise, by name or in words."""
+    """The events of both revisions that tool lists describe otherwise."""
     if before.table is after.table:
         return frozenset()
-    old, new = tool_names(before.catalogue.universe), tool_names(after.catalogue.universe)
     was, now = before.table.by_event, after.table.by_event
     return frozenset(
         event
-        for event in old.keys() & new.keys()
-        if old[event] != new[event]
-        or (was[event] is not now[event] and was[event].tool_parts != now[event].tool_parts)
+        for event in was.keys() & now.keys()
+        if was[event] is not now[event] and was[event].tool_parts != now[event].tool_parts
     )
 
 

@@ -41,5 +41,5 @@ def tell(courier: "Courier", changes: Mapping[str, Change], *, revision: int) ->
             "revision": revision,
         }
         courier.tell(name, CHANGED_EVENT, data, DAEMON_ID)
-        courier.on_change(name)
+        courier.lists_changed(name)
     return len(changes)

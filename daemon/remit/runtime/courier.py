@@ -12,12 +12,14 @@ from typing import Any, Protocol
 from remit.bus.local import LocalBus
 from remit.model.grant import Grant
 from remit.model.notice import STATE, Notice
-from remit.model.principal import OPERATOR_ID
+from remit.model.principal import DAEMON_ID, OPERATOR_ID
 from remit.runtime.authority import Authority
 from remit.runtime.conversations import PREFIX, Conversations
 
 CHANNEL_EVENT = "message:publish"
 LISTEN_EVENT = "message:subscribe"
+LISTS_CHANGED = "self/news"
+"""What a connection is told that asked for it; see `runtime.own_requests`."""
 _REMEMBERED = 65_536
 """So many listeners of all events together are remembered; as much memory as one large event."""
 
@@ -48,6 +50,8 @@ class Courier:
     def __init__(self, authority: Authority, clock: Callable[[], float]) -> None:
         self.bus: LocalBus[Connection] = LocalBus()
         self.conversations = Conversations(authority.fleet)
+        self.lists: LocalBus[Connection] = LocalBus()
+        """Connections that are told when a list may have changed, each under the name it is of."""
         self.post: Post | None = None
         self.on_change: Callable[[str], None] = lambda _name: None
         """Told whose rights or lists have changed, whether or not it may see the notice of it."""
@@ -58,6 +62,28 @@ class Courier:
         self._revision = authority.current
         self._version = self._fleet.version
         self._kept = 0
+
+    def drop(self, connection: Connection) -> None:
+        """Forget a connection that is gone."""
+        self.bus.drop(connection)
+        self.lists.drop(connection)
+
+    def tell_lists(self, connection: Connection, name: str) -> None:
+        """Tell a connection from now on when what its owner is listed may have changed."""
+        self.lists.subscribe(connection, channels=[name])
+
+    def lists_changed(self, name: str) -> None:
+        """Say that what somebody is listed may have changed, whatever it may see."""
+        if self.post is not None:
+            notice = Notice(LISTS_CHANGED, {}, DAEMON_ID, self._clock())
+            for connection in self.lists.on_channel(name):
+                self.post.deliver(connection, notice)
+        self.on_change(name)
+
+    def all_lists_changed(self) -> None:
+        """Say that what anybody is listed may have changed."""
+        for name in (OPERATOR_ID, *self._fleet.names()):
+            self.lists_changed(name)
 
     def publish(self, event: str, data: Any, origin: str) -> int:
         """Tell everybody who asked for an event and may see it; answers how many got it."""

@@ -10,6 +10,7 @@ import secrets
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import structlog
 
 from remit.errors import (
@@ -24,11 +25,12 @@ from remit.model.suggest import did_you_mean
 from remit.policy.catalogue import Catalogue
 from remit.policy.decide import refusal
 from remit.runtime.auditor import Auditor
-from remit.runtime.call import Call
+from remit.runtime.call import Call, Job
 from remit.runtime.context import Context
 from remit.runtime.decoding import decode_data
 from remit.runtime.failures import failure_of
 from remit.runtime.handler import Handler
+from remit.runtime.own_requests import METERED, OWN_REQUESTS, Asked, OwnCall
 from remit.runtime.runner import Runner, RunningCall, WaitingCall
 from remit.runtime.services import Services
 from remit_client.wire import Answer, Failure, Request
@@ -53,7 +55,7 @@ class Dispatcher:
 
     def submit(  # noqa: C901, PLR0911, PLR0915 - each return is one way out of the door
         self, call: Call
-    ) -> "Answer | RunningCall | WrittenDenial":
+    ) -> "Answer | RunningCall | WrittenDenial | OwnCall":
         """Answer at once, or hand back the job that will. Never raises."""
         request = call.request
         counters = self._counters
@@ -73,6 +75,8 @@ class Dispatcher:
             grant = self._authority.fleet.in_session(principal.id, session, grant, catalogue)
         name = catalogue.universe.aliases.get(request.event, request.event)
         if name not in grant.events:
+            if name in OWN_REQUESTS:
+                return self._own(Asked(call, grant, current, decision))
             return self._refuse(call, grant, catalogue, name, decision)
         passed = self._meter.admit(principal.id, grant.limits) if grant.limits.are_metered else None
         if passed is not None:
@@ -145,6 +149,23 @@ class Dispatcher:
             error = answer.error
             raise with_code(error.code, error.message, error.hint, error.details)
         return answer.data
+
+    def _own(self, asked: Asked) -> "OwnCall | WrittenDenial":
+        """What callers ask about themselves needs no grant, but counts like any request."""
+        call, grant, catalogue = asked.call, asked.grant, asked.revision.catalogue
+        if grant.limits.are_metered and call.request.event in METERED:
+            passed = self._meter.admit(call.principal.id, grant.limits)
+            if passed is not None:
+                return self._over_limit(call, catalogue, passed, asked.decision)
+
+        def submit(event: str) -> "Answer | Job":
+            request = msgspec.structs.replace(call.request, event=event)
+            instead = msgspec.structs.replace(call, request=request)
+            if catalogue.universe.canonical(event) not in grant.events:
+                return self._refuse(instead, grant, catalogue, event, asked.decision)
+            return self.submit(instead)
+
+        return OwnCall(self._services, asked, submit)
 
     def _refuse(
         self, call: Call, grant: Grant, catalogue: Catalogue, name: str, decision: str

@@ -6,6 +6,7 @@ import msgspec
 
 from remit.model.descriptor import Descriptor, DescriptorKind
 from remit.model.exposure import SEARCH
+from remit.model.fence import fenced
 from remit.model.grant import Grant
 from remit.model.meta_tool import meta_tool
 from remit.model.place import DefinitionError
@@ -95,8 +96,8 @@ def present(
 
 
 def _listed(found: "Found", at: int) -> dict[str, Any]:
-    hit, descriptors = found.hits[at], found.view.index.descriptors
-    descriptor = descriptors[hit.row]
+    hit = found.hits[at]
+    descriptor = found.view.descriptor(hit.row)
     listed: dict[str, Any] = {
         "id": descriptor.id,
         "kind": descriptor.kind,
@@ -104,7 +105,7 @@ def _listed(found: "Found", at: int) -> dict[str, Any]:
         "relevance": round(hit.relevance, 4),
     }
     if hit.pulled_in_by is not None:
-        listed["pulled_in_by"] = descriptors[hit.pulled_in_by].id
+        listed["pulled_in_by"] = found.view.descriptor(hit.pulled_in_by).id
     return listed
 
 
@@ -138,12 +139,13 @@ def _cost(engine: "Engine", tool: dict[str, Any]) -> int:
 
 
 def describe_found(
-    engine: "Engine", view: "View", row: int, *, places: bool, revision: int
+    engine: "Engine", view: "View", row: int, *, places: bool, revision: int, render: bool = False
 ) -> dict[str, Any]:
     """The answer of `discovery:describe`: all of one descriptor, its text and schema included."""
     from remit.discovery.engine import is_available  # noqa: PLC0415 - see above
 
-    descriptor = view.index.descriptors[row]
+    descriptor = view.descriptor(row)
+    content = _content(engine, descriptor)
     shown: dict[str, Any] = {
         "id": descriptor.id,
         "kind": descriptor.kind,
@@ -159,10 +161,15 @@ def describe_found(
         "has_side_effects": descriptor.has_side_effects,
         "event": descriptor.event or None,
         "full_schema": descriptor.full_schema,
-        "full_content": _content(engine, descriptor),
+        "full_content": content,
         "related": _related(view, row),
         "revision": revision,
     }
+    if render:
+        from remit.discovery.texts import detail_text  # noqa: PLC0415 - see above
+
+        missing = view.index.graph.missing.get(row, ())
+        shown["prompt"] = fenced(detail_text(descriptor, content or "", missing))
     place = descriptor.source.place
     source: dict[str, Any] = {"kind": descriptor.source.kind}
     if places and place is not None:

@@ -16,9 +16,12 @@ from remit.model.upstream import OutsideTool
 from remit.policy.outside_names import server_of, visible
 from remit.policy.toolnames import tool_names
 from remit.policy.universe import Universe
+from remit.runtime.outside_pinning import SHARED
 
 MAX_DEFINITION = 262_144
 """Bytes of what a tool says about itself."""
+_RESERVED = frozenset({META_TOOL, CALL_TOOL})
+"""Every host may list these."""
 _LONGEST_NAME = 128
 _MOST_RULES = 3
 _MOST_TEXT = 200_000
@@ -60,7 +63,7 @@ class Judge:
     """Looks at the tools of one server."""
 
     def __init__(self, neighbours: Neighbours) -> None:
-        self._own = neighbours.own | {META_TOOL, CALL_TOOL}
+        self._own = neighbours.own | _RESERVED
         self._looks: dict[str, dict[str, str]] = {}
         # In pairs: a server may be called remit too.
         for owner, names in [("remit", self._own), *neighbours.others.items()]:
@@ -89,8 +92,10 @@ class Judge:
         return [*hidden, *self._lookalikes(tool.name), *_suspicions(tool)]
 
     def _lookalikes(self, name: str) -> Iterator[str]:
-        if name in self._own:
-            yield "its name is that of a tool of remit"
+        if name in _RESERVED:
+            yield SHARED
+            return
+        if name in self._own:  # it is held back from whoever holds both
             return
         found = self._looks.get(look_of(name), {})
         # The same name elsewhere is a plain conflict: both are shown with the name of their server.

@@ -5,21 +5,22 @@ fingerprint; one that has another is not trusted, whatever was decided before, a
 back to what was trusted is trusted again.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 import msgspec
 
-from remit.config.upstream_pins import MAX_TOOLS, KnownServer, Pin, Status
+from remit.config.upstream_pins import FIRST_USE, MAX_TOOLS, KnownServer, Pin, Status
 from remit.model.upstream import OutsideTool, Upstream
-from remit.policy.outside_names import is_let_in, segments
+from remit.policy.outside_names import is_let_in, outside_event, segments, server_of
 from remit.upstream.shapes import Listing
 
 NEW = "it is new"
 CHANGED = "it has changed since it was trusted"
 MOVED = "its server is reached elsewhere than when it was trusted"
 CHANGED_UNSEEN = "it has changed since it was first seen"
-FIRST_USE = "on_first_use"
+SHARED = "its name is that of a tool of remit"
+"""Such a tool is served, and held back from whoever holds both; see `policy.toolnames`."""
 _REASONS = 1_000
 
 
@@ -103,7 +104,8 @@ def _seen_again(pin: Pin, tool: OutsideTool, upstream: Upstream, judge: Looks, n
             gone=False,
         )
     if pin.status != "trusted" and print_ == pin.pending_fingerprint:
-        if pin.status == "pending" and pin.reason == NEW:  # the operator may trust it by now
+        # The operator may trust it by now.
+        if pin.status == "pending" and pin.reason in (NEW, SHARED):
             return _first_seen(pin.segment, tool, upstream, judge, pin.first_seen or now)
         return msgspec.structs.replace(pin, gone=False)
     why = CHANGED_UNSEEN
@@ -117,6 +119,7 @@ def _seen_again(pin: Pin, tool: OutsideTool, upstream: Upstream, judge: Looks, n
         reason=_joined([why, *judge.doubts(tool)]),
         note="",
         gone=False,
+        waiting_since=now,
     )
 
 
@@ -145,6 +148,38 @@ def decided(pin: Pin, status: Status, *, origin: str, by: str, note: str, now: f
     return msgspec.structs.replace(
         pin, status="rejected", pending=tool, pending_fingerprint=print_, reason="", **stamp
     )
+
+
+class Held(msgspec.Struct, frozen=True):
+    """Why an event of an outside tool is not served."""
+
+    server: str
+    tool: str
+    status: Status
+    since: float
+    """When that began, in seconds since 1970."""
+    reason: str
+
+
+def held_for_review(known: Mapping[str, KnownServer], event: str) -> Held | None:
+    """What keeps the tool of an `mcp:` event from being served; None when it is no such event.
+
+    For whoever explains a decision. Only somebody who sees everything may be told.
+
+    Args:
+        known: what is known about each server, by name.
+        event: the event in question; it need not be in force.
+    """
+    server = known.get(server_of(event))
+    if server is None:
+        return None
+    for tool, pin in server.tools.items():
+        if outside_event(server.name, pin.segment) == event and pin.status != "trusted":
+            since = pin.waiting_since or pin.first_seen
+            if pin.status == "rejected":
+                return Held(server.name, tool, pin.status, pin.decided_at, pin.note)
+            return Held(server.name, tool, pin.status, since, pin.reason)
+    return None
 
 
 def shown_of(pin: Pin) -> tuple[OutsideTool | None, str]:

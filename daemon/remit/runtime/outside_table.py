@@ -20,7 +20,7 @@ def handlers_of(
     made = {}
     for event, tool in served_tools(upstream, known).items():
         pin = known.tools[tool.name]
-        spec = outside_spec(upstream, tool, pin.segment)
+        spec = outside_spec(upstream, tool, pin.segment, vouched=pin.is_vouched)
         made[str(event)] = serve(present.get(event), spec, tool, pin.fingerprint)
     return made
 

@@ -10,6 +10,7 @@ from remit.runtime.approvals import Approvals
 from remit.runtime.auditor import Auditor
 from remit.runtime.authority import Authority
 from remit.runtime.awareness import Awareness
+from remit.runtime.caller_names import CallerNames
 from remit.runtime.capability_reviews import CapabilityReviews
 from remit.runtime.card_reviews import CardReviews
 from remit.runtime.counters import Counters, Load, Traffic
@@ -50,6 +51,7 @@ class Services(msgspec.Struct, eq=False, kw_only=True):
     upstreams: Upstreams
     tool_reviews: ToolReviews
     made: MadeCapabilities
+    names: CallerNames
     experience: Experience
     awareness: Awareness
     meter: Meter

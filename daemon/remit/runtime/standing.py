@@ -6,7 +6,7 @@ one computation of who may do what, over the definition files and this.
 Light to import: most commands come here.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -47,6 +47,8 @@ class Standing(msgspec.Struct, frozen=True, eq=False):
     agents: tuple[Agent, ...] = ()
     sessions: tuple[tuple[Session, bool], ...] = ()
     """Each with whether it could be read."""
+    tool_names: Mapping[str, Mapping[str, str]] = {}
+    """What each caller was shown events as, by caller and event."""
     last_good: LastGood | None = None
 
     @property
@@ -73,6 +75,7 @@ def standing_of(snapshot: "Snapshot") -> Standing:
         tuple(_readable(snapshot.made)),
         (*map(agent_of_key, snapshot.keys), *map(agent_of, snapshot.agents)),
         tuple(session_of(record) for record in snapshot.sessions),
+        _names(snapshot.names),
         _last_good(snapshot.last_good),
     )
 
@@ -83,6 +86,13 @@ def _readable(bodies: Iterable[bytes]) -> Iterator[MadeCapability]:
             yield made_of(body)
         except UNREADABLE:  # the daemon logs it
             continue
+
+
+def _names(rows: Iterable[tuple[str, str, str]]) -> dict[str, dict[str, str]]:
+    found: dict[str, dict[str, str]] = {}
+    for owner, event, name in rows:
+        found.setdefault(owner, {})[event] = name
+    return found
 
 
 def _last_good(body: bytes | None) -> LastGood | None:

@@ -1,6 +1,6 @@
 """The tools of a holder as models and their hosts are told about them, with what that costs."""
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -8,9 +8,10 @@ import msgspec
 from remit.model.event import EventSpec
 from remit.model.exposure import SEARCH
 from remit.model.grant import Grant
+from remit.model.meta_tool import call_tool, meta_tool
 from remit.model.tokens import token_weight, tokens_in
 from remit.policy.catalogue import Catalogue
-from remit.policy.toolnames import tool_names
+from remit.policy.toolnames import held_back, names_for
 from remit.runtime.documented import Documented, ToolParts
 
 
@@ -52,18 +53,26 @@ def _weight(tool: Mapping[str, Any]) -> int:
 def shown_tools(
     handlers: Mapping[str, Documented], catalogue: Catalogue, grant: Grant
 ) -> list[str]:
-    """The events that are tools of a holder, sorted."""
-    names = tool_names(catalogue.universe)
-    return sorted(event for event in grant.exposed if event in names and event in handlers)
+    """The events that are tools of a holder, sorted; without those that wait for a review."""
+    hidden = held_back(catalogue.universe, grant.exposed)
+    return sorted(
+        event
+        for event in grant.exposed
+        if event in handlers and event not in hidden and not handlers[event].spec.pushed
+    )
 
 
 def model_tools(
-    handlers: Mapping[str, Documented], catalogue: Catalogue, grant: Grant
+    handlers: Mapping[str, Documented], events: Iterable[str], names: Mapping[str, str]
 ) -> list[dict[str, Any]]:
-    """The tools of a holder as a model is told about them, without what only hosts look at."""
-    names = tool_names(catalogue.universe)
-    events = shown_tools(handlers, catalogue, grant)
+    """Tools as a model is told about them, without what only hosts look at."""
     return [{"name": names[event], **handlers[event].tool_parts.told} for event in events]
+
+
+def tool_entry(handler: Documented, name: str, *, pinned: bool = False) -> dict[str, Any]:
+    """A tool with all that hosts look at."""
+    parts = handler.tool_parts
+    return {"name": name, **parts.told, **parts.hints, "pinned": pinned}
 
 
 def tool_list(
@@ -71,15 +80,23 @@ def tool_list(
     catalogue: Catalogue,
     grant: Grant,
     *,
+    names: Mapping[str, str] | None = None,
     thin: bool = False,
     only: Container[str] | None = None,
 ) -> dict[str, Any]:
     """The tools of a holder with their token bill; thin ones come without schema.
 
-    `only` narrows what is sent; the full dump stays that of everything the holder has.
+    Args:
+        handlers: what answers the events.
+        catalogue: the definitions in force.
+        grant: what the holder has.
+        names: what its tools are called; absent: as one is shown them who was shown none before.
+        thin: leave the schemas out.
+        only: narrows what is sent; the full dump stays that of everything the holder has.
     """
-    names = tool_names(catalogue.universe)
     events = shown_tools(handlers, catalogue, grant)
+    if names is None:
+        names = names_for(catalogue.universe, events)
     parts = {event: handlers[event].tool_parts for event in events}
     full_dump = bill = _bill([(names[event], parts[event].weight) for event in events])
     if only is not None:
@@ -90,18 +107,58 @@ def tool_list(
         bill = _bill([(names[event], parts[event].thin_weight) for event in events])
     else:
         pinned = grant.pinned
-        tools = [
-            {"name": names[e], **parts[e].told, **parts[e].hints, "pinned": e in pinned}
-            for e in events
-        ]
-    tokens = {"sent": bill, "full_dump": full_dump}
-    searchable = SEARCH in grant.events
+        tools = [tool_entry(handlers[e], names[e], pinned=e in pinned) for e in events]
     return {
         "exposure": grant.exposure,
-        "searchable": searchable,
+        "searchable": SEARCH in grant.events,
         "tools": tools,
-        "tokens": tokens,
+        "tokens": {"sent": bill, "full_dump": full_dump},
+        "revision": catalogue.revision,
     }
+
+
+def host_tools(listed: Mapping[str, Any], found: Iterable[str] = ()) -> list[dict[str, Any]]:
+    """What the host of a holder lists: all of its tools, or a few and the ways to the others.
+
+    Args:
+        listed: what `tool_list` answered, with schemas.
+        found: the events of the last search, for the exposure `turn`.
+    """
+    tools, searchable = listed["tools"], listed["searchable"]
+    search = [_door_tool(meta_tool(), SEARCH, read_only=True)] if searchable else []
+    if listed["exposure"] == "all" or not searchable:  # without a search nothing would be found
+        return [*tools, *search]
+    shown = [tool for tool in tools if tool["pinned"]]
+    if listed["exposure"] == "turn":
+        others = {tool["event"]: tool for tool in tools if not tool["pinned"]}
+        return [*shown, *(others[event] for event in found if event in others), *search]
+    return [*shown, *search, _door_tool(call_tool(), "", read_only=False)]
+
+
+def thinned(tools: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Tools without their schemas, and with one line of what they say."""
+    return [
+        {"name": one["name"], "event": one["event"], "description": _first_line(one)}
+        for one in tools
+    ]
+
+
+def _first_line(tool: Mapping[str, Any]) -> str:
+    return str(tool["description"].partition("\n")[0])
+
+
+_TOLD = ("name", "event", "description", "input_schema")
+
+
+def weigh(tools: Iterable[Mapping[str, Any]]) -> int:
+    """The tokens of tools as a model is told about them."""
+    told = [{key: tool[key] for key in _TOLD if key in tool} for tool in tools]
+    return _bill([("", _weight(tool)) for tool in told])
+
+
+def _door_tool(definition: Mapping[str, Any], event: str, *, read_only: bool) -> dict[str, Any]:
+    hints = {"readOnlyHint": read_only, "openWorldHint": not read_only}
+    return {"event": event, **definition, "annotations": hints, "content": False, "pinned": True}
 
 
 def _bill(tools: Sequence[tuple[str, int]]) -> int:

@@ -48,12 +48,13 @@ class ToolReviews:
         self._shown: dict[tuple[str, str, str], str] = {}
 
     def with_status(self, status: Status) -> list[tuple[UpstreamServer, str, Pin]]:
-        """Every tool of one status, by server and name."""
+        """Every tool of one status, by server and name; what waits for some callers waits."""
         return [
             (server, tool, pin)
             for _, server in sorted(self._upstreams.servers.items())
             for tool, pin in sorted(server.known.tools.items())
             if pin.status == status
+            or (status == "pending" and self._upstreams.is_held_back(server, pin))
         ]
 
     def show(self, to: str, server: str, tool: str, pin: Pin) -> None:
@@ -122,7 +123,8 @@ class ToolReviews:
             if not mark:
                 message = f"you were not shown the tool {name!r} as it is now"
             raise ConflictError(message, hint="look at it: remit review list --kind tool")
-        if pin.status == decision.status:
+        held = self._upstreams.is_held_back(server, pin)
+        if pin.status == decision.status and not (held and decision.status == "trusted"):
             raise ConflictError(f"the tool {name!r} is {pin.status} already")
         if decision.status == "trusted":
             if tool is None:

@@ -14,12 +14,14 @@ import anyio.to_thread
 import structlog
 from anyio.abc import TaskGroup
 
-from remit.config.upstream_pins import KnownServer, read_pins, write_pins
+from remit.config.upstream_pins import KnownServer, Pin, read_pins, write_pins
 from remit.errors import StoreError, UnavailableError
 from remit.model.cause import Cause
 from remit.model.place import DefinitionError, Problem
 from remit.model.principal import DAEMON_ID
 from remit.model.upstream import Upstream
+from remit.policy.outside_names import outside_event
+from remit.policy.toolnames import shares_name
 from remit.runtime.authority import Authority
 from remit.runtime.config_audit import REJECTED
 from remit.runtime.outside_events import OutsideEvents
@@ -81,6 +83,13 @@ class Upstreams:
     def revision(self) -> int:
         """The revision in force."""
         return self._authority.catalogue.revision
+
+    def is_held_back(self, server: UpstreamServer, pin: Pin) -> bool:
+        """Tell whether a tool that is served waits for a person where a caller holds its rival."""
+        if pin.status != "trusted" or pin.is_vouched:
+            return False
+        event = outside_event(server.name, pin.segment)
+        return shares_name(self._authority.catalogue.universe, event)
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:

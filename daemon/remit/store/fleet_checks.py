@@ -1,6 +1,7 @@
 """What any store refuses of agents, sessions, mail, reviews and blobs, and its errors."""
 
 import math
+from collections.abc import Mapping
 from typing import get_args
 
 import msgspec
@@ -72,6 +73,32 @@ def check_token(record: TokenRecord) -> None:
         raise InvalidDataError("a token needs a hash and an owner", details={"path": "$.hash"})
     check_time(record.created_at, "$.created_at")
     check_time(record.expires_at, "$.expires_at")
+
+
+def check_tool_names(owner: str, names: Mapping[str, str]) -> None:
+    """Refuse names that could not be kept, or that two events would share."""
+    check_text(owner, "$.owner")
+    for event, name in names.items():
+        check_text(event, "$.names")
+        check_text(name, "$.names")
+    if not owner or "" in names or "" in names.values():
+        raise InvalidDataError("a tool name needs an owner and an event")
+    if len(set(names.values())) < len(names):
+        raise name_given(owner)
+
+
+def name_given(owner: str) -> ConflictError:
+    """The refusal of a second name for an event, or of a name for a second event."""
+    return ConflictError(f"a tool name of {owner!r} would change its event")
+
+
+def names_full(limit: int) -> LimitError:
+    """The refusal of more names than are kept."""
+    return LimitError(
+        f"{limit:,} tool names are kept already",
+        hint="end agents that are done: their names go with them",
+        details={"limit": "tool_names", "retry_after": None},
+    )
 
 
 def token_taken() -> ConflictError:

@@ -5,6 +5,7 @@ from remit.store.memory_audit import MemoryAudit
 from remit.store.memory_files import MemoryFiles
 from remit.store.memory_lessons import MemoryLessons
 from remit.store.memory_made import MemoryMade
+from remit.store.memory_names import MemoryNames
 from remit.store.memory_reviews import MemoryBlobs, MemoryReviews
 from remit.store.memory_sessions import MemorySessions
 from remit.store.memory_state import MemoryState
@@ -23,5 +24,6 @@ class MemoryStore(
     MemoryReviews,
     MemoryBlobs,
     MemoryTokens,
+    MemoryNames,
 ):
     """Keeps the contract of `Store` until it is dropped."""

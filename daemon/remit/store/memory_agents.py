@@ -38,6 +38,7 @@ class MemoryKeys(MemoryTables):
         if name in self._agents:
             raise agent_lives(name)
         self._check_new(public_key)
+        self._names.pop(name, None)
         key = ClientKey(name, public_key, profile, created_at=self._clock())
         self._keys.append(key)
         return key
@@ -51,6 +52,7 @@ class MemoryKeys(MemoryTables):
         self._keys[self._keys.index(key)] = revoked
         self._forget_sessions(name)
         self._forget_tokens(name)
+        self._names.pop(name, None)
         return revoked
 
     async def key_get(self, name: str) -> ClientKey | None:
@@ -84,6 +86,7 @@ class MemoryAgents(MemoryKeys):
         self._check_new(record.public_key)
         self._agent_keys.add(record.public_key)
         self._mail = [mail for mail in self._mail if mail.to != record.id]
+        self._names.pop(record.id, None)
         self._last_position += 1
         added = msgspec.structs.replace(record, position=self._last_position)
         self._agents[record.id] = added
@@ -107,6 +110,7 @@ class MemoryAgents(MemoryKeys):
         for agent in agents:
             self._forget_sessions(agent)
             self._forget_tokens(agent)
+            self._names.pop(agent, None)
         self._mail = [mail for mail in self._mail if mail.to not in agents]
         return sum(self._agents.pop(agent, None) is not None for agent in agents)
 

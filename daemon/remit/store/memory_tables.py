@@ -38,6 +38,7 @@ class MemoryTables:
         self._files: dict[SessionKey, dict[str, StoredFile]] = {}
         self._made: dict[str, bytes] = {}
         self._lessons: dict[tuple[str, str], bytes] = {}
+        self._names: dict[str, dict[str, str]] = {}
         self._mail: list[Mail] = []
         self._last_mail = 0
         self._audit: list[AuditRow] = []

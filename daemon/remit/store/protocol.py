@@ -85,7 +85,7 @@ class KeyStore(Protocol):
         """
 
     async def key_revoke(self, name: str) -> ClientKey:
-        """Revoke the living key of that name, and forget the sessions and files of its holder.
+        """Revoke the living key of that name, and forget sessions, files and names of its holder.
 
         Raises:
             NotFoundError: no living key has that name.
@@ -119,7 +119,7 @@ class AgentStore(Protocol):
         """
 
     async def agent_remove(self, agents: Sequence[str]) -> int:
-        """Forget these agents, their mail, sessions and files at once; tells how many lived."""
+        """Forget these agents, their mail, sessions, files and tool names; tells how many lived."""
 
     async def agent_list(self) -> tuple[AgentRecord, ...]:
         """All living agents by position."""
@@ -308,6 +308,22 @@ class TokenStore(Protocol):
         """All tokens, older before newer."""
 
 
+class NameStore(Protocol):
+    """The tool names that somebody was shown. They go with it, and a newcomer begins anew."""
+
+    async def name_add(self, owner: str, names: Mapping[str, str], *, limit: int) -> None:
+        """Keep the names of events that `owner` has none for, all of them or none.
+
+        Raises:
+            ConflictError: it has a name for one of the events, or one of the names.
+            InvalidDataError: the owner, an event or a name cannot be one.
+            LimitError: there would be more than `limit` names of all owners together.
+        """
+
+    async def name_list(self, owner: str) -> dict[str, str]:
+        """The names of `owner`, by event."""
+
+
 class Store(
     StateStore,
     KeyStore,
@@ -321,6 +337,7 @@ class Store(
     ReviewStore,
     BlobStore,
     TokenStore,
+    NameStore,
     Protocol,
 ):
     """A store is open inside `async with`, and closing it finishes what was accepted."""

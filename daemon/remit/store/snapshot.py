@@ -38,6 +38,8 @@ class Snapshot(msgspec.Struct, frozen=True):
     keys: tuple[ClientKey, ...] = ()
     agents: tuple[AgentRecord, ...] = ()
     sessions: tuple[SessionRecord, ...] = ()
+    names: tuple[tuple[str, str, str], ...] = ()
+    """Whom which event was shown to under which tool name."""
     last_good: bytes | None = None
     """The definition files in force, with their revision."""
 
@@ -70,6 +72,12 @@ def read_snapshot(database: Path, last_good: str) -> Snapshot:
                 tuple(
                     SessionRecord(*row)
                     for row in rows("session", "SELECT owner, name, body FROM session")
+                ),
+                tuple(
+                    (owner, event, name)
+                    for owner, event, name in rows(
+                        "tool_name", "SELECT owner, event, name FROM tool_name"
+                    )
                 ),
                 next((bytes(data) for (data,) in kept), None),
             )

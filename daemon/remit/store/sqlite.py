@@ -7,6 +7,7 @@ from remit.store.sqlite_keys import SqliteKeys
 from remit.store.sqlite_lessons import SqliteLessons
 from remit.store.sqlite_made import SqliteMade
 from remit.store.sqlite_mail import SqliteMail
+from remit.store.sqlite_names import SqliteNames
 from remit.store.sqlite_reviews import SqliteBlobs, SqliteReviews
 from remit.store.sqlite_sessions import SqliteSessions
 from remit.store.sqlite_state import SqliteState
@@ -26,6 +27,7 @@ class SqliteStore(
     SqliteReviews,
     SqliteBlobs,
     SqliteTokens,
+    SqliteNames,
 ):
     """Keeps the contract of `Store` in the file at `path`, which is made when it is missing.
 

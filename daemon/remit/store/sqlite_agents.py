@@ -10,6 +10,7 @@ from remit.store.database import Database
 from remit.store.fleet_checks import agent_lives, check_agent, check_size, no_such_agent
 from remit.store.records import AgentRecord
 from remit.store.sqlite_files import forget_files
+from remit.store.sqlite_names import forget_names
 
 Connection = sqlite3.Connection
 
@@ -58,6 +59,7 @@ class SqliteAgents(Database):
             connection.executemany("DELETE FROM session WHERE owner = ?", rows)
             for agent in agents:
                 forget_files(connection, agent)
+                forget_names(connection, agent)
             connection.executemany("DELETE FROM token WHERE owner = ?", rows)
             removed = connection.executemany("DELETE FROM agent WHERE id = ?", rows).rowcount
             return max(removed, 0)  # -1 when there was nothing to run
@@ -95,6 +97,7 @@ def _add(connection: Connection, record: AgentRecord) -> int:
         raise public_key_taken()
     connection.execute("INSERT INTO agent_key (public_key) VALUES (?)", (record.public_key,))
     connection.execute("DELETE FROM mail WHERE recipient = ?", (record.id,))
+    forget_names(connection, record.id)
     row = (
         record.id,
         record.parent,

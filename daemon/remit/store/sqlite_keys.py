@@ -14,6 +14,7 @@ from remit.store.fleet_checks import agent_lives
 from remit.store.records import ClientKey
 from remit.store.sqlite_agents import agent_had_key, agent_is_living
 from remit.store.sqlite_files import forget_files
+from remit.store.sqlite_names import forget_names
 
 Connection = sqlite3.Connection
 
@@ -45,6 +46,7 @@ class SqliteKeys(Database):
             )
             connection.execute("DELETE FROM session WHERE owner = ?", (name,))
             forget_files(connection, name)
+            forget_names(connection, name)
             connection.execute("DELETE FROM token WHERE owner = ?", (name,))
             return ClientKey(key.name, key.public_key, key.profile, key.created_at, revoked_at=now)
 
@@ -79,6 +81,7 @@ def _add(connection: Connection, key: ClientKey) -> None:
     found = connection.execute(query, (key.public_key,)).fetchone()
     if found is not None or agent_had_key(connection, key.public_key):
         raise public_key_taken()
+    forget_names(connection, key.name)
     connection.execute(
         "INSERT INTO client_key (name, public_key, profile, created_at) VALUES (?, ?, ?, ?)",
         (key.name, key.public_key, key.profile, key.created_at),

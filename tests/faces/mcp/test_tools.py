@@ -66,9 +66,9 @@ def own_desk() -> Desk:
 @pytest.mark.parametrize("era", ERAS)
 async def test_each_agent_is_listed_what_it_may_use_and_nothing_else(era: str) -> None:
     async with served() as world:
-        ann = await world.add("ann", "base_multi_agent")
+        amy = await world.add("amy", "base_multi_agent")
         bob = await world.add("bob", "observer")
-        for headers, profile in ((ann, "base_multi_agent"), (bob, "observer")):
+        for headers, profile in ((amy, "base_multi_agent"), (bob, "observer")):
             async with world.client(headers, era) as client:
                 listed = await client.list_tools()
             told = await world.desk.ask(profile, "system:discover", {"format": "mcp"})

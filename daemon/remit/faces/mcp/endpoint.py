@@ -122,12 +122,7 @@ class Endpoint:
     def changed(self, name: str) -> None:
         """Say that what a caller may use may have changed."""
         if self._served is not None:
-            self._served[0].listeners.changed(name)
-
-    def everybody_changed(self) -> None:
-        """Say that anybody's lists may have changed."""
-        if self._served is not None:
-            self._served[0].listeners.everybody_changed()
+            self._served[0].changed(name)
 
     def evict(self, name: str) -> int:
         """Cut everything of a caller that was shut out; tell how many connections that were."""

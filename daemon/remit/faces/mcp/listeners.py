@@ -106,11 +106,6 @@ class Listeners:
             self._dirty[name] = None
             self._news.set()
 
-    def everybody_changed(self) -> None:
-        """Say that anybody's lists may have changed."""
-        for name in self._by_name:
-            self.changed(name)
-
     def forget(self, name: str) -> None:
         """Drop a caller that was shut out."""
         self._dirty.pop(name, None)

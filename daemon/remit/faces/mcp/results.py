@@ -11,6 +11,8 @@ from remit_client.wire import Answer, Failure
 
 DECISION = "remit/decision"
 CODE = "remit/code"
+REVISION = "remit/revision"
+"""The revision that a list follows from."""
 _DONE = "done"
 COMPLETE = {"resultType": "complete"}
 """What every result says from 2026-07-28 on; earlier eras drop it."""

@@ -31,6 +31,7 @@ from remit.faces.mcp.listeners import SKILLS, TOOLS, Anything, Listeners
 from remit.faces.mcp.progress import reporting
 from remit.faces.mcp.results import (
     COMPLETE,
+    REVISION,
     failure_result,
     is_refusal,
     result_of,
@@ -43,15 +44,18 @@ from remit.faces.mcp.toolset import (
     Tool,
     Toolset,
     Wire,
+    fetch_tool,
     fetch_toolset,
+    id_in,
     unwrapped,
 )
 from remit.model.descriptor import tool_id
 from remit.model.exposure import SEARCH
 from remit.model.meta_tool import CALL_TOOL, META_TOOL
-from remit_client.wire import Failure
+from remit_client.wire import Answer, Failure
 
 PAGE = 1_000
+DESCRIBE = "discovery:describe"
 _MOST = 10_000
 """Callers whose tools are remembered; the oldest goes first."""
 _LISTS = 256
@@ -76,11 +80,11 @@ class McpServer:
         self._caller_of = caller_of
         self.calling: ContextVar[str] = ContextVar("calling", default="")
         """Who asks, where the library does not say."""
-        self._listing: ContextVar[list[Wire]] = ContextVar("listing")
-        """What this request is listed."""
+        self._listing: ContextVar[tuple[list[Wire], int]] = ContextVar("listing")
+        """What this request is listed, and the revision it follows from."""
         self._toolsets: dict[str, Toolset] = {}
         self._found: dict[str, tuple[str, ...]] = {}
-        self._results: dict[tuple[str, str, bytes], HandlerResult] = {}
+        self._results: dict[tuple[str, str, bytes, int], HandlerResult] = {}
         self.listeners = Listeners(self._look)
         self.server = _Server(
             "remit",
@@ -95,6 +99,11 @@ class McpServer:
             self.server.middleware.clear()  # the library would make spans that nobody collects
         self.server.middleware.append(self._keep_lists)
         serve_skills(self.server, caller_of, self.listeners, self._look)
+
+    def changed(self, name: str) -> None:
+        """Say that the lists of a caller may have changed; never waits."""
+        self._toolsets.pop(name, None)
+        self.listeners.changed(name)
 
     def forget(self, name: str) -> None:
         """Drop everything about a caller that was shut out."""
@@ -111,11 +120,11 @@ class McpServer:
         if ctx.method != "tools/list":
             return await call_next(ctx)
         caller = self._caller_of(ctx)
-        listed = await self._listed(caller)
+        listed, revision = await self._listed(caller)
         seen = fingerprint(listed)
         self.listeners.shown(ctx, caller, TOOLS, seen)
-        self._listing.set(listed)
-        key = (ctx.protocol_version, str((ctx.params or {}).get("cursor")), seen)
+        self._listing.set((listed, revision))
+        key = (ctx.protocol_version, str((ctx.params or {}).get("cursor")), seen, revision)
         if key not in self._results:
             remember(self._results, key, await call_next(ctx), most=_LISTS)
         return self._results[key]
@@ -130,21 +139,24 @@ class McpServer:
         self, ctx: Anything, params: PaginatedRequestParams | None
     ) -> dict[str, Any]:
         del ctx
-        listed = self._listing.get()  # not asked for again: it would be kept as what it is no more
+        listed, revision = (
+            self._listing.get()
+        )  # not asked for again: it would be kept as what it is no more
         start = _offset(params.cursor if params else None)
         result: dict[str, Any] = {"tools": listed[start : start + PAGE]}
         if start + PAGE < len(listed):
             result["nextCursor"] = str(start + PAGE)
         # A list belongs to one caller, and is old the moment it is made.
-        return result | COMPLETE | {"ttlMs": 0, "cacheScope": "private"}
+        private = {"ttlMs": 0, "cacheScope": "private", "_meta": {REVISION: revision}}
+        return result | COMPLETE | private
 
-    async def _listed(self, caller: Caller) -> list[Wire]:
+    async def _listed(self, caller: Caller) -> tuple[list[Wire], int]:
         toolset = await self._fetch(caller)
         if (problem := toolset.problem) is not None:
             # An empty list would tell the host that there is nothing.
             message, hint = f"{problem.message} [{problem.code}]", problem.hint
             raise MCPError(INTERNAL_ERROR, message, {"code": problem.code, "hint": hint})
-        return toolset.listed(self._found.get(caller.name, ()))
+        return toolset.listed(self._found.get(caller.name, ())), toolset.revision
 
     async def _fetch(self, caller: Caller) -> Toolset:
         toolset = await fetch_toolset(caller)
@@ -160,21 +172,45 @@ class McpServer:
     async def _call_tool(self, ctx: Anything, params: CallToolRequestParams) -> dict[str, Any]:
         caller = self._caller_of(ctx)
         name, arguments = params.name, params.arguments or {}
-        toolset = await self._with(caller, name)
-        if name == META_TOOL and toolset.searchable:
-            return await self._search(caller, toolset, arguments)
-        if name == CALL_TOOL and toolset.searchable:
-            inner = unwrapped(arguments)
-            if inner is None:
-                return failure_result(_NOT_WRAPPED)
-            name, arguments = inner
+        if name in (META_TOOL, CALL_TOOL):
             toolset = await self._with(caller, name)
-        tool = toolset.find(name)
-        if tool is not None:
-            return await self._call(ctx, caller, name, tool, arguments)
-        if toolset.problem is not None:
-            return failure_result(toolset.problem)
-        raise unknown_tool(name)
+            if toolset.searchable and name == META_TOOL:
+                return await self._search(caller, toolset, arguments)
+            if toolset.searchable:
+                return await self._call_inner(ctx, caller, arguments)
+        return await self._call_named(ctx, caller, name, arguments)
+
+    async def _call_inner(
+        self, ctx: Anything, caller: Caller, arguments: dict[str, Any]
+    ) -> dict[str, Any]:
+        """The call inside of a `call_capability`; what cannot be called is described."""
+        inner = unwrapped(arguments)
+        if inner is None:
+            return failure_result(_NOT_WRAPPED)
+        name, arguments = inner
+        id_ = id_in(name)
+        if id_ is not None and self._known(caller, name) is None:
+            about = await self._describe(caller, id_)
+            if about is not None and not about["event"]:
+                return text_result(about["prompt"])
+        return await self._call_named(ctx, caller, name, arguments)
+
+    async def _call_named(
+        self, ctx: Anything, caller: Caller, name: str, arguments: dict[str, Any]
+    ) -> dict[str, Any]:
+        """Call what a name means; the daemon refuses, and writes down, what means nothing."""
+        tool = self._known(caller, name)
+        if tool is None:
+            found = await fetch_tool(caller, name)
+            if not isinstance(found, Tool):
+                return _not_found(found, name)
+            tool = found
+        return await self._call(ctx, caller, name, tool, arguments)
+
+    def _known(self, caller: Caller, name: str) -> Tool | None:
+        """The tool of a name as the caller was listed it: a name never changes its event."""
+        toolset = self._toolsets.get(caller.name)
+        return None if toolset is None else toolset.find(name)
 
     async def _call(
         self, ctx: Anything, caller: Caller, name: str, tool: Tool, arguments: dict[str, Any]
@@ -188,7 +224,11 @@ class McpServer:
     async def _search(
         self, caller: Caller, toolset: Toolset, arguments: dict[str, Any]
     ) -> dict[str, Any]:
-        answer = await caller.ask(SEARCH, {**arguments, "render": True})
+        if (id_ := id_in(arguments.get("query"))) is not None:
+            about = await self._describe(caller, id_)
+            if about is not None:
+                return text_result(about["prompt"])
+        answer = await caller.ask(SEARCH, {**arguments, "render": True, "host": True})
         if is_refusal(answer, SEARCH):
             raise unknown_tool(META_TOOL)
         if answer.error is not None:
@@ -201,6 +241,12 @@ class McpServer:
             self.listeners.changed(caller.name)
         return text_result(answer.data["prompt"])
 
+    @staticmethod
+    async def _describe(caller: Caller, id_: str) -> dict[str, Any] | None:
+        """Everything about one thing that discovery finds; None when it finds no such thing."""
+        answer = await caller.ask(DESCRIBE, {"id": id_, "render": True})
+        return None if answer.error is not None else answer.data
+
     async def _listen(
         self, ctx: Anything, params: SubscriptionsListenRequestParams
     ) -> SubscriptionsListenResult:
@@ -209,7 +255,19 @@ class McpServer:
     async def _look(self, caller: Caller, kind: str) -> bytes:
         if kind == SKILLS:
             return fingerprint(await skills_of(caller).everything())
-        return fingerprint(await self._listed(caller))
+        return fingerprint((await self._listed(caller))[0])
+
+
+def _not_found(answer: Answer, name: str) -> dict[str, Any]:
+    """What a host hears of a name that means nothing to its caller.
+
+    Raises:
+        MCPError: there is no such tool for it.
+    """
+    error = answer.error
+    if error is None or error.code in ("denied", "unknown_event"):
+        raise unknown_tool(name)
+    return failure_result(error, answer.decision)
 
 
 class _Server(Server[Any]):

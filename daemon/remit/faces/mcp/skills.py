@@ -23,11 +23,13 @@ from remit.faces.mcp.skill_resources import (
 )
 from remit.faces.mcp.skill_texts import prompt_text, shown
 from remit.faces.mcp.skill_uris import SKILL_FILE, TEMPLATE, Address, id_of, mime_type, parse
+from remit.runtime.own_requests import SKILLS
 from remit_client.errors import RemitError as ClientError
 from remit_client.errors import error_of
 
 EXTENSION = "io.modelcontextprotocol/skills"
 _LIST, _READ = "skill:list", "skill:read"
+_REVISION = "remit/revision"
 _PAGES = 100
 _UNSEEN = frozenset({"not_found", "denied", "unknown_event", "invalid_data"})
 _TASK = types.PromptArgument(name="task", description="What to do with the skill", required=False)
@@ -62,10 +64,14 @@ class Skills:
 
     async def list_resources(self, cursor: str | None = None) -> types.ListResourcesResult:
         """The text of each skill; its other files are found through it, or through its folder."""
-        items, after = await self._page(cursor, files=False)
+        items, after, revision = await self._page(cursor, files=False)
         listed = [resource(one, one["content"]) for one in items if may_be_listed(one)]
         return types.ListResourcesResult(
-            resources=listed, next_cursor=after, ttl_ms=0, cache_scope="private"
+            resources=listed,
+            next_cursor=after,
+            ttl_ms=0,
+            cache_scope="private",
+            _meta={_REVISION: revision},
         )
 
     async def list_resource_templates(
@@ -102,7 +108,7 @@ class Skills:
 
     async def list_prompts(self, cursor: str | None = None) -> types.ListPromptsResult:
         """Each skill that has a text, to be used by name."""
-        items, after = await self._page(cursor, files=False)
+        items, after, revision = await self._page(cursor, files=False)
         prompts = [
             types.Prompt(
                 name=Address(one["id"]).name,
@@ -114,7 +120,11 @@ class Skills:
             if one["content"]
         ]
         return types.ListPromptsResult(
-            prompts=prompts, next_cursor=after, ttl_ms=0, cache_scope="private"
+            prompts=prompts,
+            next_cursor=after,
+            ttl_ms=0,
+            cache_scope="private",
+            _meta={_REVISION: revision},
         )
 
     async def get_prompt(
@@ -140,8 +150,9 @@ class Skills:
 
     async def list_skills(self, params: types.PaginatedRequestParams) -> dict[str, Any]:
         """`skills/list`: the skills that follow the standard, each with all its files."""
-        items, after = await self._page(params.cursor)
-        result = {"skills": [entry(one) for one in items if is_standard(one)]}
+        items, after, revision = await self._page(params.cursor)
+        result: dict[str, Any] = {"skills": [entry(one) for one in items if is_standard(one)]}
+        result |= {"_meta": {_REVISION: revision}}
         return result | ({"nextCursor": after} if after else {}) | _PRIVATE
 
     async def get_skill(self, params: SkillParams) -> dict[str, Any]:
@@ -170,7 +181,7 @@ class Skills:
         """All that the lists are made of; two equal ones give equal lists."""
         found, cursor = [], None
         for _ in range(_PAGES):
-            items, cursor = await self._page(cursor, files=False)
+            items, cursor, _ = await self._page(cursor, files=False)
             found += items
             if cursor is None:
                 break
@@ -178,15 +189,14 @@ class Skills:
 
     async def _page(
         self, cursor: str | None, *, files: bool = True
-    ) -> tuple[list[Item], str | None]:
+    ) -> tuple[list[Item], str | None, int]:
+        """Skills of the caller, where the next page begins, and the revision."""
         asked: dict[str, Any] = {"files": files} | ({"after": cursor} if cursor else {})
         try:
-            page = await self._ask(_LIST, asked)
+            page = await self._ask(SKILLS, asked)
         except (RemitError, ClientError) as error:
-            if error.code in ("denied", "unknown_event"):
-                return [], None
             _fail(error, "Unknown cursor", cursor=cursor)
-        return page["items"], page["next"]
+        return page["items"], page["next"], page["revision"]
 
     async def _one(self, at: Address, unknown: str, *, files: bool = True, **asked: str) -> Item:
         try:

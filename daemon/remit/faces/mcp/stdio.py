@@ -14,19 +14,18 @@ import anyio
 from mcp.server.stdio import stdio_server
 
 from remit.faces.mcp.caller import Caller
-from remit.faces.mcp.listeners import Listeners
 from remit.faces.mcp.server import McpServer
 from remit.faces.mcp.wires import Lines, Pipe
 
 
 async def serve_stdio(
-    caller: Caller, watch: Callable[[Listeners], Coroutine[Any, Any, None]], *, streams: Any = None
+    caller: Caller, watch: Callable[[McpServer], Coroutine[Any, Any, None]], *, streams: Any = None
 ) -> None:
     """Serve a host until it closes our input, or reads our output no more.
 
     Args:
         caller: whom the host acts for.
-        watch: tells the listeners when lists may have changed; runs beside.
+        watch: tells the server when lists may have changed; runs beside.
         streams: what to read and write instead of this process's own.
     """
     served = McpServer(lambda _ctx: caller)
@@ -36,7 +35,7 @@ async def serve_stdio(
         stdio_server(stdin=lines, stdout=pipe) as (received, sent),
     ):
         tasks.start_soon(served.listeners.run)
-        tasks.start_soon(watch, served.listeners)
+        tasks.start_soon(watch, served)
         tasks.start_soon(_until, pipe.gone, tasks.cancel_scope)
         await served.server.run(received, sent, served.server.create_initialization_options())
         tasks.cancel_scope.cancel()

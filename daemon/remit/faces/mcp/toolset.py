@@ -1,23 +1,26 @@
 """The tools of one caller as a host lists them.
 
-What is listed is what `system:discover` answers to this caller now, so the list never shows more
-than may be used. `exposure` says how much of it stands in the list; the rest is found by asking.
+What is listed is what the daemon answers about this caller now, from its live grant and whatever it
+may ask for itself, so the list never shows more than may be used. `exposure` says how much of it
+stands in the list; the rest is found by asking.
 """
 
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
 
 from remit.faces.mcp.caller import Caller
-from remit.model.meta_tool import CALL_TOOL, META_TOOL, call_tool, meta_tool
-from remit_client.wire import Failure
-
-LIST_EVENT = "system:discover"
-_ASKED = {"level": "full", "format": "mcp"}
+from remit.model.descriptor import DESCRIPTOR_KINDS, tool_id
+from remit.model.meta_tool import CALL_TOOL, META_TOOL
+from remit.runtime.own_requests import TOOL, TOOLS
+from remit.runtime.tool_list import host_tools
+from remit_client.wire import Answer, Failure
 
 Wire = dict[str, Any]
 """A tool as it stands in `tools/list`."""
+_EMPTY = MappingProxyType({"tools": (), "exposure": "all", "searchable": False})
 
 
 class Tool(msgspec.Struct, frozen=True, eq=False):
@@ -27,29 +30,34 @@ class Tool(msgspec.Struct, frozen=True, eq=False):
     wire: Wire
     content: bool = False
     """Whether its answers are content blocks already."""
-    pinned: bool = False
 
 
 class Toolset(msgspec.Struct, frozen=True, eq=False):
     """Every tool that one caller may be shown, by name."""
 
     tools: Mapping[str, Tool] = {}
-    exposure: str = "all"
-    searchable: bool = False
-    """Whether the caller may search."""
+    told: Mapping[str, Any] = _EMPTY
+    """What the daemon answered."""
     problem: Failure | None = None
     """Why the list is not known just now."""
+    revision: int = 0
 
     @property
-    def is_whole(self) -> bool:
-        """Tell whether everything is listed; also where nothing could be found by searching."""
-        return self.exposure == "all" or not self.searchable
+    def exposure(self) -> str:
+        """How much of it stands in the list."""
+        return str(self.told["exposure"])
+
+    @property
+    def searchable(self) -> bool:
+        """Tell whether the caller may search."""
+        return bool(self.told["searchable"])
 
     def find(self, name: str) -> Tool | None:
-        """The tool of that name, or of that event."""
+        """The tool of that name, of that event, or of the id that discovery prints."""
         found = self.tools.get(name)
         if found is None and ":" in name:
-            found = next((tool for tool in self.tools.values() if tool.event == name), None)
+            meant = (name, name.removeprefix(tool_id("")))
+            found = next((tool for tool in self.tools.values() if tool.event in meant), None)
         return found
 
     def has(self, name: str) -> bool:
@@ -58,27 +66,31 @@ class Toolset(msgspec.Struct, frozen=True, eq=False):
 
     def listed(self, found: Iterable[str] = ()) -> list[Wire]:
         """What a host lists; `found` are the events of the last search, for the mode `turn`."""
-        meta = [_META] if self.searchable else []
-        if self.is_whole:
-            return [tool.wire for tool in self.tools.values()] + meta
-        shown = [tool for tool in self.tools.values() if tool.pinned]
-        if self.exposure == "turn":
-            others = [one for one in self.tools.values() if not one.pinned]
-            by_event = {tool.event: tool for tool in others}
-            shown += [by_event[event] for event in found if event in by_event]
-            return [tool.wire for tool in shown] + meta
-        return [tool.wire for tool in shown] + [*meta, _CALL]
+        return [_wire(one) for one in host_tools(self.told, found)]
 
 
 async def fetch_toolset(caller: Caller) -> Toolset:
-    """Ask for the tools of a caller; without that right there are none."""
-    answer = await caller.ask(LIST_EVENT, _ASKED)
+    """Ask for the tools of a caller."""
+    answer = await caller.ask(TOOLS)
     if answer.error is not None:
-        is_refused = answer.error.code in ("denied", "unknown_event")
-        return Toolset(problem=None if is_refused else answer.error)
+        return Toolset(problem=answer.error)
     data = answer.data
     tools = {one["name"]: _tool(one) for one in data["tools"]}
-    return Toolset(tools, data["exposure"], data["searchable"])
+    return Toolset(tools, data, revision=data["revision"])
+
+
+async def fetch_tool(caller: Caller, name: str) -> Tool | Answer:
+    """The tool that a caller means by a name; else a refusal, which was written down."""
+    answer = await caller.ask(TOOL, {"name": name})
+    return answer if answer.error is not None else _tool(answer.data["tool"])
+
+
+def id_in(text: Any) -> str | None:
+    """The id of something that discovery finds, if a text is one; it may be of nothing."""
+    if not isinstance(text, str) or any(char.isspace() for char in text.strip()):
+        return None
+    kind, colon, rest = text.strip().partition(":")
+    return text.strip() if colon and rest and kind in DESCRIPTOR_KINDS else None
 
 
 def unwrapped(arguments: dict[str, Any]) -> tuple[str, dict[str, Any]] | None:
@@ -89,6 +101,10 @@ def unwrapped(arguments: dict[str, Any]) -> tuple[str, dict[str, Any]] | None:
 
 
 def _tool(one: Mapping[str, Any]) -> Tool:
+    return Tool(one["event"], _wire(one), one["content"])
+
+
+def _wire(one: Mapping[str, Any]) -> Wire:
     wire: Wire = {"name": one["name"]}
     if one.get("title"):
         wire["title"] = one["title"]
@@ -96,22 +112,9 @@ def _tool(one: Mapping[str, Any]) -> Tool:
     if one.get("output_schema"):
         wire["outputSchema"] = one["output_schema"]
     wire["annotations"] = one["annotations"]
-    return Tool(one["event"], wire, one["content"], one["pinned"])
+    return wire
 
 
 def _schema(schema: dict[str, Any]) -> dict[str, Any]:
     """Hosts want the schema of an object, even of one without fields."""
     return schema if schema.get("type") == "object" else {"type": "object", **schema}
-
-
-def _wire(definition: Mapping[str, Any], **hints: bool) -> Wire:
-    return {
-        "name": definition["name"],
-        "description": definition["description"],
-        "inputSchema": definition["input_schema"],
-        "annotations": hints,
-    }
-
-
-_META = _wire(meta_tool(), readOnlyHint=True, openWorldHint=False)
-_CALL = _wire(call_tool(), readOnlyHint=False, openWorldHint=True)

@@ -112,7 +112,7 @@ def test_the_command_line_shows_what_binds_an_agent_and_what_cuts_it(site: Site)
         assert (item["session"], item["bound"]) == ("calm", ["calm"])
         why = site.run("why", "ann", "state:set", "--json")
         assert (why.returncode, json.loads(why.stdout)["session"]) == (1, "calm")
-        assert "cut by the session calm" in site.run("why", "ann", "state:set").stdout
+        assert "the session 'calm' takes it away" in site.run("why", "ann", "state:set").stdout
         assert site.run("can", "ann", "state:get").returncode == 0
         refused = site.run("call", "state:set", "key=a", "value=1", "--session", "calm")
         assert refused.returncode == 1

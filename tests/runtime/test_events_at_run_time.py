@@ -394,12 +394,8 @@ async def test_those_who_have_a_tool_hear_that_it_is_described_otherwise(sky: Sk
     assert outcome.plan.changes["sailor"].tools_changed == ("sky:look",)
 
 
-async def test_those_whose_tool_gets_another_name_hear_of_it(sky: Sky) -> None:
+async def test_a_tool_that_wants_the_name_of_another_is_news_to_nobody_else(sky: Sky) -> None:
     await sky.bring("extension:sky", events("sky:look"))
     sky.post.notices.clear()
     await sky.bring("extension:rival", events("rival:look", tool="sky_look"))
-    told = dict(sky.post.of("permission:changed"))
-    assert {name: data["tools_changed"] for name, data in told.items()} == {
-        "sailor": ("sky:look",),
-        "narrow": ("sky:look",),
-    }
+    assert sky.post.of("permission:changed") == []

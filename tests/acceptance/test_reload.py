@@ -42,7 +42,9 @@ def test_a_broken_edit_keeps_the_old_grants_and_is_told_by_health(site: Site) ->
         assert bob.allowed("state:set")
 
 
-def test_a_client_whose_profile_was_removed_holds_what_everybody_has_until_it_is_back(site: Site) -> None:
+def test_a_client_whose_profile_was_removed_holds_what_everybody_has_until_it_is_back(
+    site: Site,
+) -> None:
     site.add_profile("passing", "extends: observer\n")
     with (
         site.serving() as daemon,

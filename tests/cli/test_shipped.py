@@ -38,6 +38,8 @@ def test_the_starter_drifts_only_where_handlers_are_still_to_come(shell: Shell) 
         "unmapped_events": [],
         "unused_capabilities": [],
         "undefined_capabilities": [],
+        "other_capability": [],
+        "handler_mistakes": [],
         "deprecated_in_use": [],
         "broken_requirements": [],
         "tool_name_conflicts": [],

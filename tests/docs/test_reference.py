@@ -41,6 +41,7 @@ from remit.runtime.context import Context
 from remit.runtime.describe import parameters
 from remit.runtime.given import GIVEN
 from remit.runtime.handler import Handler
+from remit.runtime.handler_mistakes import MisplacedHandlerError, TakenEventError
 from remit.runtime.loading import load_handlers
 from remit.runtime.registry import REGISTRY, event_handler
 from remit_client import wire
@@ -186,7 +187,8 @@ def test_every_problem_in_definitions_is_documented_and_no_other() -> None:
     not_grantable = {"coming_soon", "retired"}
     assert not_grantable < set(STATUSES)
     patterns = {remit.errors.InvalidNameError.code, remit.errors.InvalidPatternError.code}
-    known = _problem_codes() | not_grantable | patterns
+    modules = {MisplacedHandlerError.problem, TakenEventError.problem}
+    known = _problem_codes() | not_grantable | patterns | modules
     assert set(rows(page("errors")["Problems in definitions"])) == known
 
 

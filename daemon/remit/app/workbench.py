@@ -69,6 +69,10 @@ class Workbench(msgspec.Struct, frozen=True, eq=False):
     """What each caller was shown events as, by caller and event."""
     failures: tuple[ModuleFailure, ...] = ()
 
+    def module_problems(self) -> list[Problem]:
+        """The modules that could not be loaded, as mistakes at their places."""
+        return [problem for failure in self.failures for problem in failure.problems()]
+
 
 def source_of_daemon(settings: Settings, revision: int) -> Source:
     """The source of an answer that the running daemon gave."""

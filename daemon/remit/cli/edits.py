@@ -155,9 +155,10 @@ def _limit(value: int | None) -> str:
 def lint(ask: Asked) -> None:
     """Find drift: patterns without events, events without capability, old names, and more."""
     settings = ask.definitions()
-    catalogue = open_workbench(settings, ask.events).catalogue
+    bench = open_workbench(settings, ask.events)
     commands = Commands(settings.launch_commands)
-    report = find_drift(catalogue, launcher_warnings(catalogue, commands))
+    launchers = launcher_warnings(bench.catalogue, commands)
+    report = find_drift(bench.catalogue, launchers, bench.module_problems())
     found = sum(map(len, report.values()))
     if ask.as_json:
         print_json(report)

@@ -29,7 +29,6 @@ from remit.policy.compiler import resolve as resolve_profile
 from remit.policy.delegate import REQUEST
 from remit.policy.questions import gives as what_it_gives
 from remit.runtime.explanation import holders
-from remit.runtime.loading import ModuleFailure
 from remit.runtime.report import check_report, grant_report
 
 
@@ -39,15 +38,14 @@ def check(ask: Asked) -> None:
     """Check definitions and show every mistake of every file at once."""
     settings = ask.definitions()
     outside = outside_problems(settings)
-    failures: tuple[ModuleFailure, ...] = ()
     try:
         bench = open_workbench(settings, ask.events)
-        failures = bench.failures
         launchers = launcher_warnings(bench.catalogue, Commands(settings.launch_commands))
         found = (
             *bench.catalogue.warnings,
             *bench.files.illustrate(launchers),
             *abandoned_agents(bench),
+            *bench.module_problems(),
             *outside,
         )
         problems = tuple(sorted(found, key=by_place))
@@ -59,8 +57,6 @@ def check(ask: Asked) -> None:
         print_json(report)
     else:
         say_problems(problems)
-        for failure in failures:
-            click.echo(f"warning: {failure}", err=True)
         _say_checked(report)
     sys.exit(0 if report["ok"] else BAD_INPUT)
 
@@ -68,7 +64,8 @@ def check(ask: Asked) -> None:
 def _say_checked(report: dict[str, Any]) -> None:
     counts = report["counts"]
     if not report["ok"]:
-        say(f"{len(report['errors'])} errors: nothing of this would be put in force")
+        refused = "" if counts["events"] else ": nothing of this would be put in force"
+        say(f"{counted(len(report['errors']), 'error')}{refused}")
         return
     say(
         f"fine: {counts['capabilities']} capabilities, {counts['profiles']} profiles, "

@@ -133,6 +133,7 @@ def compile_capabilities(
         circle_problem(circle, capabilities[circle[0]].place, "requires") for circle in circles
     )
     _check_patterns(capabilities, universe, problems)
+    _check_handlers(capabilities, names, universe, problems)
     problems.extend(mount_conflicts(capabilities.values()))
     own_events = _own_events(capabilities, names, universe)
     closures = _closures(order, graph, capabilities)
@@ -216,6 +217,32 @@ def _check_patterns(
         for ref in definition.claude_tools:
             if ref.name not in KNOWN_MODEL_TOOLS:
                 problems.extend(_doubtful_tool(ref))
+
+
+def _check_handlers(
+    capabilities: Mapping[str, Capability],
+    names: Mapping[str, str],
+    universe: Universe,
+    problems: list[Problem],
+) -> None:
+    """Events whose handlers name a capability that lists its events, and not these."""
+    left_out: dict[str, list[str]] = {}
+    for event, spec in universe.specs.items():
+        definition = capabilities.get(names.get(spec.capability or "", ""))
+        patterns = definition.event_patterns if definition else None
+        if definition is None or patterns is None:
+            continue
+        bit = universe.bits_of([event])
+        if not any(universe.granted_by(placed.pattern) & bit for placed in patterns):
+            left_out.setdefault(definition.id, []).append(event)
+    for name, events in left_out.items():
+        definition = capabilities[name]
+        patterns = definition.event_patterns
+        place = patterns[0].place if patterns else definition.place
+        listed = ", ".join(map(repr, sorted(events)))
+        message = f"the event_patterns of {name!r} leave out {listed}, whose handlers name it"
+        hint = "add them, or remove event_patterns: then the handlers decide"
+        problems.append(Problem(place, "left_out_event", message, hint, severity="warning"))
 
 
 def dead_pattern(text: str, place: Place, universe: Universe) -> Problem:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from remit.model.place import Place, Problem
+from remit.model.place import Place, Problem, by_place
 from remit.policy.catalogue import Catalogue
 from remit.policy.toolnames import conflicts, tool_names
 from remit.policy.universe import Universe
@@ -11,13 +11,23 @@ from remit.policy.universe import Universe
 Finding = dict[str, Any]
 
 
-def lint(catalogue: Catalogue, launchers: Iterable[Problem] = ()) -> dict[str, list[Finding]]:
-    """Every kind of drift, each a sorted list of findings; `launchers` cannot start as they are."""
+def lint(
+    catalogue: Catalogue, launchers: Iterable[Problem] = (), handlers: Iterable[Problem] = ()
+) -> dict[str, list[Finding]]:
+    """Every kind of drift, each a sorted list of findings.
+
+    Args:
+        catalogue: what is looked at.
+        launchers: those that cannot start as they are.
+        handlers: those that were not loaded.
+    """
     return {
         "dead_patterns": _of_code(catalogue, "dead_pattern"),
         "unmapped_events": _unmapped(catalogue),
         "unused_capabilities": _unused(catalogue),
         "undefined_capabilities": _undefined(catalogue),
+        "other_capability": _other_capability(catalogue),
+        "handler_mistakes": _told(sorted(handlers, key=by_place)),
         "deprecated_in_use": _of_code(catalogue, "deprecated", "old_name", "retired"),
         "broken_requirements": _of_code(catalogue, "broken_requirement"),
         "tool_name_conflicts": _shared_names(catalogue.universe),
@@ -80,6 +90,43 @@ def _unused(catalogue: Catalogue) -> list[Finding]:
 
 def _with_requires(catalogue: Catalogue, names: Iterable[str]) -> set[str]:
     return set().union(*({name, *catalogue.closures[name]} for name in names))
+
+
+def _other_capability(catalogue: Catalogue) -> list[Finding]:
+    """Events whose handler names one capability, and the files give them by another, or by none."""
+    found = []
+    for event, spec in sorted(catalogue.universe.specs.items()):
+        named = catalogue.names.get(spec.capability or "")
+        if named is None:
+            continue
+        others = sorted(_naming(catalogue, event) - {named})
+        if catalogue.capabilities[named].event_patterns is None:
+            if not others:
+                continue
+            message = f"its handler names {named!r}, and the files also {_and(others)}"
+            hint = f"name {others[0]!r} in its decorator, or take it out of {_and(others)}"
+        elif not catalogue.own_events[named] & catalogue.universe.bits_of([event]):
+            gives = f"give it by {_and(others)}" if others else "give it by none"
+            message = f"its handler names {named!r}, whose patterns omit it; the files {gives}"
+            hint = f"add it to the event_patterns of {named!r}, or name another in its decorator"
+        else:
+            continue
+        found.append(_finding(event, spec.place, message=message, hint=hint))
+    return found
+
+
+def _naming(catalogue: Catalogue, event: str) -> set[str]:
+    """The capabilities of the files whose patterns name an event exactly."""
+    return {
+        name
+        for name, definition in catalogue.capabilities.items()
+        for placed in definition.event_patterns or ()
+        if placed.pattern.exact and catalogue.universe.canonical(placed.pattern.prefix) == event
+    } - catalogue.made.keys()
+
+
+def _and(names: Iterable[str]) -> str:
+    return " and ".join(map(repr, names))
 
 
 def _undefined(catalogue: Catalogue) -> list[Finding]:

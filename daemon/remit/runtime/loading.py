@@ -8,8 +8,9 @@ from collections.abc import Iterable
 import msgspec
 
 from remit.errors import ConflictError, HandlerError
-from remit.model.place import Place
+from remit.model.place import Place, Problem
 from remit.runtime.brought import Brought
+from remit.runtime.handler_mistakes import MisplacedHandlerError
 from remit.runtime.registry import REGISTRY, Registry
 
 ENTRY_POINT_GROUP = "remit.handlers"
@@ -22,6 +23,15 @@ class ModuleFailure(msgspec.Struct, frozen=True):
     module: str
     place: Place
     message: str
+    hint: str = ""
+    code: str = HandlerError.code
+    also: tuple[Place, ...] = ()
+    """Further places that are to blame, such as the first of two handlers of one event."""
+
+    def problems(self) -> list[Problem]:
+        """The failure as mistakes of files, one for each place."""
+        message = f"the handlers of {self.module} were not loaded: {self.message}"
+        return [Problem(place, self.code, message, self.hint) for place in (self.place, *self.also)]
 
     def __str__(self) -> str:
         return f"{self.place}: the handlers of {self.module} were not loaded: {self.message}"
@@ -57,7 +67,7 @@ def bring_in(module: str, registry: Registry = REGISTRY) -> Brought:
                 raise HandlerError("it has no handlers")  # noqa: TRY301 - a failure like the others
         except (Exception, SystemExit) as error:
             _forget(module, known)
-            failure = ModuleFailure(module, _place_of(error, module), _message_of(error))
+            failure = _failure(module, error)
             raise ModuleLoadError(failure) from error
     return Brought(module, handlers, frozenset(_of_package(module, set(sys.modules) - known)))
 
@@ -89,8 +99,18 @@ def _load(module: str, registry: Registry, *, trusted: bool) -> ModuleFailure | 
                 _ = registry.handlers()[name].shape  # a signature that cannot be served counts too
     except (Exception, SystemExit) as error:  # a script that exits when imported
         _forget(module, known)
-        return ModuleFailure(module, _place_of(error, module), _message_of(error))
+        return _failure(module, error)
     return None
+
+
+def _failure(module: str, error: BaseException) -> ModuleFailure:
+    place, *also = _places_of(error, module)
+    hint, code = "repair or remove the module", HandlerError.code
+    if isinstance(error, HandlerError):
+        hint = error.hint or hint
+    if isinstance(error, MisplacedHandlerError):
+        code = error.problem
+    return ModuleFailure(module, place, _message_of(error), hint, code, tuple(also))
 
 
 def _forget(module: str, known: set[str]) -> None:
@@ -110,10 +130,12 @@ def _message_of(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def _place_of(error: BaseException, module: str) -> Place:
-    """The deepest line of the failing import that is not the import machinery."""
+def _places_of(error: BaseException, module: str) -> tuple[Place, ...]:
+    """Where it stands, else the deepest line of the failing import that is not its machinery."""
+    if isinstance(error, MisplacedHandlerError) and error.places:
+        return error.places
     if isinstance(error, SyntaxError) and error.filename:
-        return Place(error.filename, error.lineno or 1, error.offset or 1)
+        return (Place(error.filename, error.lineno or 1, error.offset or 1),)
     import traceback  # noqa: PLC0415 - only for a failure
 
     frames = [
@@ -122,8 +144,8 @@ def _place_of(error: BaseException, module: str) -> Place:
         if "importlib" not in frame.filename and frame.filename != __file__
     ]
     if not frames:
-        return Place(module)
-    return Place(frames[-1].filename, frames[-1].lineno or 1)
+        return (Place(module),)
+    return (Place(frames[-1].filename, frames[-1].lineno or 1),)
 
 
 def plugin_modules() -> list[str]:

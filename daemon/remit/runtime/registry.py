@@ -10,11 +10,15 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
-from remit.errors import HandlerError
 from remit.model.event import Effect, EventSpec
 from remit.model.names import EventName, parse_event_name
 from remit.model.place import Place
 from remit.runtime.handler import Handler
+from remit.runtime.handler_mistakes import (
+    MisplacedHandlerError,
+    TakenEventError,
+    check_effect,
+)
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -89,6 +93,7 @@ class Registry:
         """
 
         def register(function: Function) -> Function:
+            check_effect(effect, place_of(function))
             spec = EventSpec(
                 name=_event_name(name, function),
                 capability=capability,
@@ -141,11 +146,7 @@ class Registry:
         for name in names:
             first = self._names.get(name)
             if first is not None:
-                raise HandlerError(
-                    f"{name!r} has a handler already: {first.spec.place}, "
-                    f"and again: {handler.spec.place}",
-                    hint="give one of them another name",
-                )
+                raise TakenEventError(name, first.spec.place, handler.spec.place)
         self._handlers[handler.spec.name] = handler
         self._names.update(dict.fromkeys(names, handler))
 
@@ -172,7 +173,9 @@ def _event_name(text: str, function: Callable[..., Any]) -> EventName:
     try:
         return parse_event_name(text)
     except Exception as error:
-        raise HandlerError(f"{place_of(function)}: {error}", hint="see 'agent:spawn'") from error
+        place = place_of(function)
+        hint = "see 'agent:spawn'"
+        raise MisplacedHandlerError(str(error), hint=hint, places=(place,)) from error
 
 
 def _first_line(function: Callable[..., Any]) -> str:

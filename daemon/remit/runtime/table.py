@@ -9,8 +9,9 @@ from typing import Any, Self
 
 import msgspec
 
-from remit.errors import ConflictError, HandlerError
+from remit.errors import ConflictError
 from remit.model.event import EventSpec
+from remit.runtime.handler_mistakes import TakenEventError
 
 MAX_EVENTS = 10_000
 """Of all sources together: every one of them costs each profile time when it is compiled."""
@@ -44,11 +45,7 @@ class HandlerTable(msgspec.Struct, frozen=True, eq=False):
         taken = _names(rest.by_event)
         for name, handler in _names(handlers).items():
             if name in taken:
-                raise HandlerError(
-                    f"{name!r} has a handler already: {taken[name].spec.place}, "
-                    f"and again: {handler.spec.place}",
-                    hint="give one of them another name",
-                )
+                raise TakenEventError(name, taken[name].spec.place, handler.spec.place)
         if sum(map(len, rest.sources.values())) + len(handlers) > MAX_EVENTS:
             message = f"more than {MAX_EVENTS:,} events would have come at run time"
             raise ConflictError(message, hint="take some of them away first")

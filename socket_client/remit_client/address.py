@@ -59,7 +59,7 @@ def _endpoint(folder: Path, key: Key | None, *, given: bool) -> str:
         return here
     if not given and (path := os.environ.get("REMIT_KEY")) and (text := load_key(path).endpoint):
         return text
-    raise Unreachable(f"no daemon has served from {folder}", hint=SERVE_HINT)
+    raise Unreachable(f"no daemon is running in {folder}", hint=SERVE_HINT)
 
 
 def _endpoint_file(folder: Path) -> str:

@@ -27,7 +27,10 @@ def test_a_stopped_daemon_ends_well_and_leaves_no_socket(site: Site, stop: signa
     daemon.kill()
     assert not (site.home / "remit.sock").exists()
     assert not (site.home / "endpoint").exists()
-    with pytest.raises(Unreachable), remit_client.sync.connect(home=site.home):
+    with (
+        pytest.raises(Unreachable, match=r"no daemon is running in .*home"),
+        remit_client.sync.connect(home=site.home),
+    ):
         pass
 
 

@@ -170,6 +170,9 @@ def test_a_plan_shows_where_in_the_state_a_profile_may_work(shell: Shell) -> Non
     folders = ("--from", str(shell.folder / "old"), "--to", str(shell.folder / "new"))
     change = shell.json("plan", *folders)["profiles"]["p"]
     assert change["limits_changed"] == {"state_prefixes": [["a/b/"], ["a/"]]}
+    assert "  ~ state_prefixes: a/b/ → a/\n" in shell.run("plan", *folders).out
+    new = ("--catalogue", str(shell.folder / "new" / "capabilities.yaml"))
+    assert "limits: state_prefixes a/\n" in shell.run("resolve", "p", *new).out
 
 
 def test_a_plan_of_a_broken_edit_is_refused_with_its_place(

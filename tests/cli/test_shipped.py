@@ -131,3 +131,9 @@ def test_the_schemas_for_editors_accept_the_starter_and_refuse_a_typo(
         validator.validate(content)
         with pytest.raises(jsonschema.ValidationError):
             validator.validate(content | {"descripton": "a typo"})
+
+
+def test_no_two_categories_differ_in_an_ending_or_in_capitals() -> None:
+    catalogue = yaml.safe_load((starter_dir() / "capabilities.yaml").read_text())
+    names = {one["category"] for one in catalogue["capabilities"].values()}
+    assert len({name.casefold().removesuffix("s") for name in names}) == len(names)

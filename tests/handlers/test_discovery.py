@@ -1,8 +1,10 @@
 """discovery:*, as callers meet it: only their own, inside the budget, better with use."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -13,6 +15,7 @@ from remit.discovery.counting import make_counter
 from remit.model.descriptor import Descriptor
 from remit.model.place import Place, Problem
 from remit.runtime.finder import Gathered
+from remit.runtime.handler import Handler
 
 PROFILES = ("minimal", "observer", "executor", "coordinator", "administrator")
 
@@ -304,3 +307,30 @@ def test_shown_is_allowed_whoever_asked_before(
 
 
 SHARED = Desk(built_in_handlers(), starter_files())
+
+
+async def test_the_map_and_the_figures_name_the_same_groups(desk: Desk, shelf: Shelf) -> None:
+    shelf.descriptors = (
+        skill("taxes", "File taxes"),
+        skill("books", "Keep books", category="Money"),
+        skill("coins", "Count coins", category="money"),
+    )
+    found = (await desk.ask("operator", "discovery:discover", {"query": "zzz"}))["map"]
+    told = (await desk.ask("operator", "discovery:stats"))["categories"]
+    lines = (re.match(r"- (.+): .* \((\d+)\)$", line) for line in found.splitlines())
+    assert {line[1]: int(line[2]) for line in lines if line} == told
+    assert (told["skill"], told["Money"]) == (1, 2)
+
+
+async def test_side_effects_are_said_where_they_are_known_and_else_supposed() -> None:
+    handlers = built_in_handlers()
+    listing = handlers["state:list"]
+    spec = msgspec.structs.replace(listing.spec, effect=None)
+    handlers["state:list"] = Handler(spec, listing.function, inline=listing.inline)
+    desk = Desk(handlers, starter_files())
+    said = {"state:get": "", "state:set": "Has side effects", "state:list": "May have side effects"}
+    for event, words in said.items():
+        told = await desk.ask("operator", "discovery:describe", {"id": event, "render": True})
+        lines = [line for line in told["prompt"].splitlines() if "side effects: " in line]
+        assert [line.partition(":")[0] for line in lines] == ([words] if words else [])
+        assert told["effect_known"] == (event != "state:list")

@@ -190,6 +190,35 @@ async def test_the_hash_of_a_definition_changes_with_what_it_gives(family: Famil
     assert first["definition_hash"] != second["definition_hash"]
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param({}, id="nothing"),
+        pytest.param({"tags": ["b", "a", "b"]}, id="the-same-tags-in-another-order"),
+        pytest.param({"event_patterns": ["state:set", "state:set"]}, id="an-event-twice"),
+        pytest.param({"config_schema": {}}, id="no-schema-as-before"),
+    ],
+)
+async def test_a_change_that_changes_nothing_makes_no_version(
+    family: Family, change: dict[str, Any]
+) -> None:
+    made = notes(tags=["a", "b"], event_patterns=["state:set"])
+    first = await family.ask("ann", "capability:create", made)
+    told = await family.ask("ann", "capability:update", {"id": "notes", **change})
+    assert (told["version"], told["changed"]) == (1, False)
+    assert told["definition_hash"] == first["definition_hash"]
+
+
+async def test_each_version_has_a_hash_of_its_own(family: Family) -> None:
+    await family.ask("ann", "capability:create", notes())
+    for change in ({"description": "Other"}, {"name": "N"}, {"category": "C"}, {"inject": "never"}):
+        told = await family.ask("ann", "capability:update", {"id": "notes", **change})
+        assert told["changed"]
+    found = await family.ask("ann", "capability:get", {"id": "notes"})
+    hashes = [one["definition_hash"] for one in found["versions"]]
+    assert len(set(hashes)) == len(hashes) == 5
+
+
 async def test_one_that_is_used_stays_and_its_users_are_named(family: Family) -> None:
     await family.ask("ann", "capability:create", notes())
     await family.spawn("ann", "mine", capabilities=["notes"])

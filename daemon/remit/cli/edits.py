@@ -10,7 +10,7 @@ import click
 
 from remit.app.workbench import open_workbench, settings_with
 from remit.cli.options import Asked, asked, asked_about_definitions
-from remit.cli.outcome import NO, counted, next_step, print_json, say, say_source
+from remit.cli.outcome import NO, counted, limit_text, next_step, print_json, say, say_source
 from remit.config.launch_commands import Commands, launcher_warnings
 from remit.config.settings_table import Settings
 from remit.errors import NotFoundError
@@ -81,7 +81,7 @@ def say_plan(report: dict[str, Any], then: str = "check") -> None:
         say(click.style(name, bold=True))
         _say_rights(change)
         for limit, (old, new) in change["limits_changed"].items():
-            say(click.style(f"  ~ {limit}: {_limit(old)} → {_limit(new)}", fg="yellow"))
+            say(click.style(f"  ~ {limit}: {limit_text(old)} → {limit_text(new)}", fg="yellow"))
         if change["exposure_changed"]:
             say(click.style(f"  ~ exposure: {' → '.join(change['exposure_changed'])}", fg="yellow"))
         _say_launcher(change["launcher_changed"])
@@ -113,7 +113,7 @@ def _say_agents(report: dict[str, Any]) -> None:
         say(click.style(f"agent {name}{under}", bold=True))
         _say_rights(change)
         for limit, (old, new) in change["limits_changed"].items():
-            say(click.style(f"  ~ {limit}: {_limit(old)} → {_limit(new)}", fg="yellow"))
+            say(click.style(f"  ~ {limit}: {limit_text(old)} → {limit_text(new)}", fg="yellow"))
     if report.get("agents_left_out"):
         say(f"and {report['agents_left_out']} agents more; --json has the first ones whole")
 
@@ -144,10 +144,6 @@ def _command(launcher: dict[str, Any] | None) -> str:
     if launcher is None:
         return "nothing"
     return shlex.join([launcher.get("ready") or launcher["command"], *launcher.get("args", ())])
-
-
-def _limit(value: int | None) -> str:
-    return "no limit" if value is None else str(value)
 
 
 @click.command()
@@ -224,6 +220,6 @@ def _replace(file: Path, text: str) -> None:
 
 def _say_migrated(report: dict[str, Any], written: Path | None) -> None:
     for name, (old, new) in report.get("limits_changed", {}).items():
-        click.echo(f"note: {name} becomes {_limit(new)} (was {_limit(old)})", err=True)
+        click.echo(f"note: {name} becomes {limit_text(new)} (was {limit_text(old)})", err=True)
     proof = "the same events and tools before and after, proven by resolving both"
     click.echo(f"{f'written to {written}; ' if written else ''}{proof}", err=True)

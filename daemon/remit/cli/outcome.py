@@ -60,6 +60,20 @@ def counted(count: int, word: str) -> str:
     return f"{count} {word[:-1]}ies" if word.endswith("y") else f"{count} {word}s"
 
 
+def limit_text(value: Any) -> str:
+    """A limit as people read it: a number, or the beginnings of keys."""
+    if value is None:
+        return "no limit"
+    if isinstance(value, list | tuple):
+        return ", ".join(value) or "no key"
+    return str(value)
+
+
+def limits_text(limits: dict[str, Any]) -> str:
+    """Limits on one line, each with its value."""
+    return ", ".join(f"{name} {limit_text(value)}" for name, value in limits.items())
+
+
 def next_step(arguments: str, *, aside: bool = False) -> None:
     """End a screen with the one command to go on with; silent when nobody is looking.
 

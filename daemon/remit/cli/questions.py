@@ -14,6 +14,7 @@ from remit.cli.outcome import (
     BAD_INPUT,
     NO,
     counted,
+    limits_text,
     next_step,
     print_json,
     say,
@@ -138,7 +139,7 @@ def _say_lists(report: dict[str, Any], keys: dict[str, str]) -> None:
         if report[key]:
             say(f"  {title}: {', '.join(report[key])}")
     if report["limits"]:
-        say("  limits: " + ", ".join(f"{k} {v}" for k, v in report["limits"].items()))
+        say(f"  limits: {limits_text(report['limits'])}")
 
 
 def _explanation(ask: Asked, subject: str, event: str, session: str | None = None) -> Any:
@@ -212,8 +213,7 @@ def _say_why(subject: str, event: str, found: dict[str, Any]) -> None:
             say(f"    hint: {cause['hint']}")
     _say_way_out(event, found)
     if found.get("limits"):
-        limits = ", ".join(f"{name} {value}" for name, value in found["limits"].items())
-        say(f"  within its limits: {limits}")
+        say(f"  within its limits: {limits_text(found['limits'])}")
     say_source(found)
     next_step("plan --from OLD --to NEW" if found["denied_by"] else f"who-can {event}")
 

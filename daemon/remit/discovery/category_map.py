@@ -3,19 +3,16 @@
 from collections.abc import Callable
 from weakref import WeakKeyDictionary
 
-from remit.discovery.cleaning import one_line
 from remit.discovery.counting import TokenCounter
 from remit.discovery.cutting import shortened_to
-from remit.discovery.texts import name_of
+from remit.discovery.texts import LABEL, name_of
 from remit.discovery.view import View
-from remit.model.descriptor import Descriptor
 from remit.model.meta_tool import META_TOOL
 
 _HEAD = "Capability categories:"
 _TAIL = f"Call {META_TOOL} to find what you need."
 _NAMES = 6
 """Names of one category, at most."""
-_LABEL = 40
 _KEPT = 16
 """Maps of one view, for different counters and ceilings."""
 
@@ -37,26 +34,15 @@ def category_map(view: View, limit: int, counter: TokenCounter) -> str:
 
 def _groups(view: View) -> list[Group]:
     """Label, number and first names of each category, the largest first."""
-    counts: dict[str, int] = {}
-    labels: dict[str, str] = {}
-    names: dict[str, list[str]] = {}
-    for row in view.rows:
-        descriptor = view.index.descriptors[row]
-        label = label_of(descriptor)
-        key = label.casefold()
-        labels.setdefault(key, label)
-        counts[key] = counts.get(key, 0) + 1
-        shown = names.setdefault(key, [])
-        if len(shown) < _NAMES:
-            shown.append(shortened_to(name_of(descriptor), _LABEL))
-    order = sorted(counts, key=lambda key: (-counts[key], key))
-    return [(labels[key], counts[key], tuple(names[key])) for key in order]
-
-
-def label_of(descriptor: Descriptor) -> str:
-    """The group that a descriptor stands in: its category, else its server, else its kind."""
-    label = one_line(descriptor.category) or one_line(descriptor.server) or descriptor.kind
-    return shortened_to(label, _LABEL)
+    found = view.by_category()
+    names = {
+        label: tuple(
+            shortened_to(name_of(view.index.descriptors[row]), LABEL) for row in rows[:_NAMES]
+        )
+        for label, rows in found.items()
+    }
+    order = sorted(found, key=lambda label: (-len(found[label]), label.casefold()))
+    return [(label, len(found[label]), names[label]) for label in order]
 
 
 def _drawn(groups: list[Group], limit: int, counter: TokenCounter) -> str:

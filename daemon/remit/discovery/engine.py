@@ -7,12 +7,12 @@ from typing import Any, TypeVar
 import msgspec
 
 from remit.discovery.arrays import Flags, Whole, np
-from remit.discovery.category_map import label_of
 from remit.discovery.counting import TokenCounter
 from remit.discovery.full_dump import full_dump_tokens
 from remit.discovery.index import Index, Indexer
 from remit.discovery.lessons import Lessons
 from remit.discovery.rank import MIN_RELEVANCE, POOL, Hit, Ranker, best, reranked, with_company
+from remit.discovery.texts import label_of
 from remit.discovery.tiers import Budgets, Tiered, assemble
 from remit.discovery.view import DESCRIBE, View, view_of
 from remit.model.descriptor import Descriptor, DescriptorKind

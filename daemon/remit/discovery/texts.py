@@ -22,6 +22,10 @@ _PARAMETERS = 10
 _NEEDS = 6
 _CONTENTS = 64
 _LINES = 20_000
+LABEL = 40
+"""Characters of a name in a list of groups."""
+_SIDE_EFFECTS = "Has side effects: it changes something outside of this conversation."
+_UNKNOWN_EFFECT = "May have side effects: its author has not said what it changes."
 _FRONT_MATTER = re.compile(r"\A\ufeff?---[ \t]*\r?\n.{0,20000}?\n---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
 """The head of a SKILL.md: what it says is in the descriptor already."""
 
@@ -92,6 +96,12 @@ def name_of(descriptor: Descriptor) -> str:
     return shortened_to(one_line(descriptor.name) or one_line(descriptor.id), _NAME)
 
 
+def label_of(descriptor: Descriptor) -> str:
+    """The group that a descriptor stands in: its category, else its server, else its kind."""
+    label = one_line(descriptor.category) or one_line(descriptor.server) or descriptor.kind
+    return shortened_to(label, LABEL)
+
+
 def has_content(descriptor: Descriptor) -> bool:
     """Tell whether there is more to read than the descriptor itself."""
     return descriptor.kind == "skill" or bool(descriptor.source.content_file)
@@ -143,7 +153,7 @@ def _notes(descriptor: Descriptor, missing: Sequence[str]) -> list[str]:
     if descriptor.required_tools:
         notes.append(f"Requires: {_list(descriptor.required_tools)}")
     if descriptor.has_side_effects:
-        notes.append("Has side effects: it changes something outside of this conversation.")
+        notes.append(_SIDE_EFFECTS if descriptor.is_effect_known else _UNKNOWN_EFFECT)
     if missing or not descriptor.available:
         notes.append(_unavailable(descriptor, missing))
     return notes
@@ -159,7 +169,7 @@ def _extras(descriptor: Descriptor, missing: Sequence[str]) -> list[str]:
     if descriptor.required_secrets:
         extras.append(f"Secrets: {_list(descriptor.required_secrets, _NEEDS)}.")
     if descriptor.has_side_effects:
-        extras.append("Side effects.")
+        extras.append("Side effects." if descriptor.is_effect_known else "May have side effects.")
     if missing or not descriptor.available:
         extras.append(_unavailable(descriptor, missing))
     return extras

@@ -10,6 +10,7 @@ import msgspec
 from remit.discovery.arrays import Flags, np
 from remit.discovery.graph import EdgeType
 from remit.discovery.index import Index
+from remit.discovery.texts import label_of
 from remit.model.descriptor import Descriptor
 from remit.model.grant import Grant
 
@@ -70,9 +71,17 @@ class View:
         return dict(sorted(Counter(self.index.descriptors[row].kind for row in self.rows).items()))
 
     def categories(self) -> dict[str, int]:
-        """How many there are in each category."""
-        found = Counter(self.index.descriptors[row].category or "other" for row in self.rows)
-        return dict(sorted(found.items()))
+        """How many there are in each group, by the labels of the map."""
+        return {label: len(rows) for label, rows in sorted(self.by_category().items())}
+
+    def by_category(self) -> dict[str, list[int]]:
+        """The rows of each group. Labels in other letters are the same; the first one is shown."""
+        labels: dict[str, str] = {}
+        found: dict[str, list[int]] = {}
+        for row in self.rows:
+            label = label_of(self.index.descriptors[row])
+            found.setdefault(labels.setdefault(label.casefold(), label), []).append(row)
+        return found
 
     def edge_counts(self) -> dict[EdgeType, int | None]:
         """How many edges of each type lie in this view; None: too many pairs to look at."""

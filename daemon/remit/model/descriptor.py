@@ -58,6 +58,8 @@ class Descriptor(msgspec.Struct, frozen=True, kw_only=True):
     available: bool = True
     unavailable_because: str = ""
     has_side_effects: bool = False
+    is_effect_known: bool = True
+    """False: nobody said what it does, and `has_side_effects` is the careful assumption."""
     event: str = ""
     """The event that is called; empty for what remit itself cannot call."""
     capabilities: tuple[str, ...] = ()

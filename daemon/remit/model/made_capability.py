@@ -70,6 +70,19 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     mounts: Annotated[tuple[File, ...], msgspec.Meta(max_length=MAX_FILES)] = ()
 
 
+_SETS = ("tags", "event_patterns", "claude_tools", "requires", "skills")
+"""Lists whose order says nothing, and where a name that stands twice says no more."""
+
+
+def definition_hash(id_: str, definition: Definition) -> str:
+    """A fingerprint of all that a definition says; two that say the same have the same one."""
+    import hashlib  # noqa: PLC0415 - 3 ms, and few homes have capabilities of this kind
+
+    content = {"id": id_, **msgspec.to_builtins(definition)}
+    content |= {name: sorted(set(getattr(definition, name))) for name in _SETS}
+    return hashlib.sha256(msgspec.json.encode(content, order="sorted")).hexdigest()
+
+
 class Version(msgspec.Struct, frozen=True):
     """A definition as it was at one time."""
 

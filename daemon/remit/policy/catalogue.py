@@ -95,28 +95,6 @@ class Catalogue(msgspec.Struct, frozen=True, eq=False, kw_only=True):
         return msgspec.structs.replace(catalogue, reviewed=reviewed)
 
 
-def definition_hash(capability: Capability, events: Iterable[str]) -> str:
-    """A fingerprint of what a definition gives; its place in the file does not matter.
-
-    Where handlers decide what belongs to the capability, their events count as its definition.
-    """
-    import hashlib  # noqa: PLC0415 - 3 ms, and few capabilities need a review
-
-    patterns = capability.event_patterns
-    content = {
-        "id": capability.id,
-        "event_patterns": sorted(events) if patterns is None else sorted(map(str, patterns)),
-        "claude_tools": sorted(ref.name for ref in capability.claude_tools),
-        "requires": sorted(ref.name for ref in capability.requires),
-        "resource_limits": capability.resource_limits.to_json(),
-        "system_prompt": capability.system_prompt,
-        "skills": sorted(capability.skills),
-        "mounts": [mount.to_json() for mount in capability.mounts],
-        "config_schema": capability.config_schema,
-    }
-    return hashlib.sha256(msgspec.json.encode(content, order="sorted")).hexdigest()
-
-
 def compile_capabilities(
     definitions: Iterable[Capability], universe: Universe, problems: list[Problem]
 ) -> Catalogue:

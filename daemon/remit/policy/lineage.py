@@ -1,5 +1,6 @@
 """What a profile builds on, and the variables it ends up with."""
 
+import itertools
 from collections.abc import Iterable, Mapping
 
 from remit.errors import InvalidDataError
@@ -44,8 +45,17 @@ def lineages(
     order, circles = dependencies_first(graph)
     for circle in circles:
         place = compositions[circle[0]].place
-        problems.append(circle_problem(circle, place, "extends"))
+        problems.append(circle_problem(circle, place, _link_kinds(circle, compositions)))
     return _collect(order, graph, compositions)
+
+
+def _link_kinds(circle: list[str], compositions: Mapping[str, Composition]) -> str:
+    """The keys that make a circle: `extends`, `mixins`, or both."""
+    pairs = itertools.pairwise(circle)
+    extending = [below in {ref.name for ref in compositions[name].extends} for name, below in pairs]
+    if all(extending):
+        return "extends"
+    return "extends and mixins" if any(extending) else "mixins"
 
 
 def _references(composition: Composition) -> list[str]:

@@ -159,6 +159,7 @@ def describe_found(
         "available": is_available(view.index, row),
         "unavailable_because": _why_not(view, row),
         "has_side_effects": descriptor.has_side_effects,
+        "effect_known": descriptor.is_effect_known,
         "event": descriptor.event or None,
         "full_schema": descriptor.full_schema,
         "full_content": content,

@@ -12,9 +12,14 @@ import structlog
 
 from remit.errors import ConflictError, LimitError, NotFoundError, StoreError
 from remit.model.cause import Cause
-from remit.model.made_capability import Definition, MadeCapability, Version
+from remit.model.made_capability import (
+    Definition,
+    MadeCapability,
+    Version,
+    definition_hash,
+)
 from remit.model.place import DefinitionError
-from remit.policy.catalogue import Catalogue, definition_hash
+from remit.policy.catalogue import Catalogue
 from remit.runtime.authority import Authority
 from remit.runtime.reloader import Outcome, Reloader
 from remit.runtime.standing import UNREADABLE, made_of
@@ -104,7 +109,8 @@ class MadeCapabilities:
                     hint="look at it again and repeat the change on what is there now",
                     details={"version": present.latest.number, "expected": expect},
                 )
-            if present.latest.definition == definition:
+            known = definition_hash(present.id, present.latest.definition)
+            if definition_hash(present.id, definition) == known:
                 revision = self._authority.catalogue.revision
                 return present, Outcome(changed=False, revision=revision)
             return await self._put(present, definition, cause)
@@ -144,12 +150,8 @@ class MadeCapabilities:
     ) -> tuple[MadeCapability, Outcome]:
         """Keep it and put it in force, or neither."""
         number = made.latest.number + 1 if made.versions else 1
-        version = Version(number, definition, "", cause.by, self._clock())
-        draft = made.changed(version)
-        version = msgspec.structs.replace(
-            version, definition_hash=definition_hash(draft.capability, ())
-        )
-        changed = made.changed(version)
+        fingerprint = definition_hash(made.id, definition)
+        changed = made.changed(Version(number, definition, fingerprint, cause.by, self._clock()))
         with anyio.CancelScope(shield=True):
             await self._store.made_put(made.id, msgspec.msgpack.encode(changed))
             try:

@@ -3,6 +3,7 @@
 import json
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
+from typing import Any
 
 import pytest
 from tests.acceptance.site import PATIENCE, Daemon, Site, eventually
@@ -19,9 +20,15 @@ def connect(daemon: Daemon, key: Key) -> AbstractContextManager[remit_client.syn
     return remit_client.sync.connect(home=daemon.home, key=key)
 
 
-def pending(client: remit_client.sync.Client) -> str:
+def pending(
+    client: remit_client.sync.Client,
+    event: str = "state:delete",
+    data: dict[str, Any] = DELETE,
+    *,
+    session: str | None = None,
+) -> str:
     with pytest.raises(RemitError) as caught:
-        client.call("state:delete", DELETE)
+        client.call(event, data, session=session)
     assert caught.value.code == "approval_pending", caught.value
     return str(caught.value.details["review"])
 
@@ -105,3 +112,126 @@ def test_a_demand_for_approval_that_matches_nothing_is_an_error(site: Site) -> N
     assert done.returncode == 2
     codes = [error["code"] for error in json.loads(done.stdout)["errors"]]
     assert codes == ["dead_approval"]
+
+
+IN_SESSIONS = "capabilities: [state_write, sessions]\napproval_required: [state:delete]\n"
+
+
+def test_an_approval_counts_in_the_session_that_was_shown_and_in_no_other(site: Site) -> None:
+    site.add_profile("gated", IN_SESSIONS)
+    site.configure(approval_wait=0.05)
+    with site.serving() as daemon, connect(daemon, daemon.new_key("ann", "gated")) as ann:
+        ann.call("state:set", {"key": "a", "value": 1})
+        for name in ("scratch", "prod"):
+            ann.call("session:open", {"session": name})
+        reviews = {name: pending(ann, session=name) for name in ("scratch", "prod", None)}
+        assert len(set(reviews.values())) == 3
+        listed = site.run("review", "list", "--kind", "approval").stdout
+        assert "in the session scratch" in listed
+        shown = {one["id"]: one["session"] for one in site.answer("review", "list")["items"][-3:]}
+        assert shown == {reviews["scratch"]: "scratch", reviews["prod"]: "prod", reviews[None]: ""}
+        decided = site.run("review", "approve", reviews["scratch"]).stdout
+        assert "in the session scratch" in decided
+        for other in ("prod", None):
+            assert pending(ann, session=other) == reviews[other]
+        assert ann.call("state:delete", DELETE, session="scratch")["deleted"]
+
+
+def test_an_approval_does_not_count_in_a_session_opened_anew_under_its_name(site: Site) -> None:
+    site.add_profile("gated", IN_SESSIONS)
+    site.configure(approval_wait=0.05)
+    with site.serving() as daemon, connect(daemon, daemon.new_key("ann", "gated")) as ann:
+        ann.call("session:open", {"session": "job", "disallowed_tools": ["state:set"]})
+        site.answer("review", "approve", pending(ann, session="job"))
+        ann.call("session:close", {"session": "job"})
+        ann.call("session:open", {"session": "job"})
+        pending(ann, session="job")
+
+
+SPAWNER = "capabilities: [spawn_agents, state_write]\napproval_required: [agent:spawn]\n"
+SPAWN = {"profile": "worker", "capabilities": ["state_read"]}
+
+
+@pytest.mark.parametrize(
+    ("file", "before", "after"),
+    [
+        ("compositions/worker.yaml", "[state_read]", "[state_write]"),
+        ("compositions/parent.yaml", "{max_children: 1}", "{max_children: 2}"),
+        ("capabilities.yaml", "[state:get, state:list]", "[state:get, state:list, state:set]"),
+    ],
+)
+def test_an_approved_spawn_waits_again_when_what_it_names_was_edited(
+    site: Site, file: str, before: str, after: str
+) -> None:
+    site.add_profile("parent", "limits: {max_children: 1}\n")
+    site.add_profile("worker", "extends: parent\ncapabilities: [state_read]\n")
+    site.add_profile("gated", SPAWNER)
+    site.configure(approval_wait=0.05)
+    with site.serving() as daemon, connect(daemon, daemon.new_key("ann", "gated")) as ann:
+        review = pending(ann, "agent:spawn", SPAWN)
+        site.answer("review", "approve", review)
+        path = site.folder / file
+        text = path.read_text(encoding="utf-8")
+        assert before in text
+        path.write_text("# a comment\n" + text, encoding="utf-8")
+        site.answer("reload")
+        path.write_text(text.replace(before, after), encoding="utf-8")
+        site.answer("reload")
+        again = pending(ann, "agent:spawn", SPAWN)
+        assert again != review
+        site.answer("review", "approve", again)
+        assert ann.call("agent:spawn", SPAWN)["agent_id"].startswith("worker-")
+
+
+def test_an_approved_spawn_survives_an_edit_that_changes_nothing_of_it(site: Site) -> None:
+    site.add_profile("worker", "capabilities: [state_read]\n")
+    site.add_profile("gated", SPAWNER)
+    site.configure(approval_wait=0.05)
+    with site.serving() as daemon, connect(daemon, daemon.new_key("ann", "gated")) as ann:
+        site.answer("review", "approve", pending(ann, "agent:spawn", SPAWN))
+        site.add_profile("worker", "# the same\ndescription: Works\ncapabilities: [state_read]\n")
+        site.add_profile("other", "capabilities: [state_write]\n")
+        site.answer("reload")
+        ann.call("agent:spawn", SPAWN)
+
+
+@pytest.mark.parametrize("is_approved", [True, False])
+def test_an_approval_that_lapses_is_in_the_audit_and_in_the_list_of_those(
+    site: Site, *, is_approved: bool
+) -> None:
+    site.add_profile("gated", GATED)
+    site.configure(approval_wait=0.05, approval_timeout=0.4)
+    with site.serving() as daemon, connect(daemon, daemon.new_key("ann", "gated")) as ann:
+        review = pending(ann)
+        if is_approved:
+            site.answer("review", "approve", review)
+        rows = eventually(
+            lambda: site.answer("audit", "--event", "state:delete")["items"],
+            lambda found: found[0]["outcome"] == "lapsed",
+        )
+        assert rows[0]["principal"] == "ann"
+        assert rows[0]["reason"] == "approval_required"
+        assert rows[0]["details"] == {"review": review, "approved": is_approved}
+        assert ids(site, "lapsed") == [review]
+        assert review not in ids(site, "approved")
+        assert review not in ids(site, "pending")
+        assert review in site.run("review", "list", "--status", "lapsed").stdout
+    with site.serving():
+        assert ids(site, "lapsed") == [review]
+        outcomes = [
+            row["outcome"] for row in site.answer("audit", "--event", "state:delete")["items"]
+        ]
+        assert outcomes.count("lapsed") == 1
+
+
+def test_what_lapsed_while_nothing_ran_is_in_the_audit_of_the_next_daemon(site: Site) -> None:
+    site.add_profile("gated", GATED)
+    site.configure(approval_wait=0.05)
+    with site.serving() as daemon, connect(daemon, daemon.new_key("ann", "gated")) as ann:
+        review = pending(ann)
+        site.answer("review", "approve", review)
+    site.configure(approval_wait=0.05, approval_timeout=0.01)
+    with site.serving():
+        assert ids(site, "lapsed") == [review]
+        found = site.answer("audit", "--event", "state:delete")["items"]
+        assert (found[0]["outcome"], found[0]["details"]["review"]) == ("lapsed", review)

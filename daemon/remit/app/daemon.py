@@ -140,6 +140,7 @@ async def _beside(settings: Settings, daemon: Daemon, endpoint: str) -> AsyncGen
         web(settings, services, daemon.dispatcher, daemon.endpoints),
         _watching(settings, partial(daemon.reload, Cause("files_edited"))),
         services.auditor.rotating(),
+        services.approvals.lapsing(),
         services.mailbox.delivering(),
         launching(settings, services, endpoint),
         discovering(settings, services),

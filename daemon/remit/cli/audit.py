@@ -13,7 +13,7 @@ from remit.cli.outcome import NO, next_step, print_json, say
 
 _AGO = re.compile(r"(?P<count>\d+)(?P<unit>[smhdw])")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
-_COLOURS = {"denied": "red", "failed": "yellow", "waiting": "cyan"}
+_COLOURS = {"denied": "red", "failed": "yellow", "waiting": "cyan", "lapsed": "yellow"}
 
 
 class Moment(click.ParamType[float]):
@@ -39,7 +39,7 @@ class Moment(click.ParamType[float]):
 @click.option("--agent", help="Only what this agent asked for.")
 @click.option("--event", help="Only this event, or all under 'prefix*'.")
 @click.option("--reason", help="Only decisions with this reason.")
-@click.option("--outcome", help="Only allowed, denied, waiting or failed.")
+@click.option("--outcome", help="Only allowed, denied, waiting, lapsed or failed.")
 @click.option("--decision", help="Only the decision with this id.")
 @click.option("--since", type=Moment(), help="Nothing earlier: '10m', '2h', or an ISO time.")
 @click.option("--until", type=Moment(), help="Nothing later.")

@@ -22,9 +22,9 @@ def review() -> None:
 @review.command("list")
 @click.option(
     "--status",
-    type=click.Choice(["pending", "approved", "rejected", "expired"]),
+    type=click.Choice(["pending", "approved", "rejected", "lapsed", "expired"]),
     default="pending",
-    help="Those that wait, or those that were decided.",
+    help="Those that wait, those that were decided, or calls that lapsed.",
 )
 @click.option(
     "--kind",
@@ -64,8 +64,13 @@ def _lines(item: dict[str, Any]) -> list[str]:
         return [*_tool_lines(item), *note]
     data = msgspec.json.encode(item["data"]).decode()
     until = datetime.fromtimestamp(item["expires_at"]).astimezone().strftime("%H:%M:%S")
-    asked_by = f"    asked by {item['requested_by']}, lapses at {until}"
+    lapses = "lapsed" if item["status"] == "lapsed" else "lapses"
+    asked_by = f"    asked by {item['requested_by']}{_where(item)}, {lapses} at {until}"
     return [f"{item['id']}  {item['event']} {data}", asked_by, *note]
+
+
+def _where(item: dict[str, Any]) -> str:
+    return f" in the session {item['session']}" if item["session"] else ""
 
 
 def _tool_lines(item: dict[str, Any]) -> list[str]:
@@ -98,7 +103,8 @@ def _decide(ask: Asked, names: tuple[str, ...], decision: str, note: str) -> Non
         print_json(answer)
         return
     if answer["kind"] == "approval":
-        say(f"{answer['status']}: {answer['event']} for {answer['requested_by']}, once")
+        who = f"{answer['requested_by']}{_where(answer)}"
+        say(f"{answer['status']}: {answer['event']} for {who}, once")
     elif answer["kind"] == "card":
         may = "may" if answer["status"] == "approved" else "is not to"
         say(f"{answer['status']}: the card {answer['card']} {may} be injected as it is now")

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from remit.errors import ConflictError, DeniedError
+from remit.errors import ConflictError, DeniedError, RemitError
 from remit.model.agent import Agent, AgentSpec, AgentStatus, Chosen
 from remit.model.launch import Launch
 from remit.model.limits import NO_LIMITS, Limits
@@ -13,7 +13,7 @@ from remit.policy.delegate import Excess
 from remit.runtime.changes import tell_changes
 from remit.runtime.choosing import choose, spec_warnings
 from remit.runtime.context import Context
-from remit.runtime.delegation import Offer, check_room, check_spec, offer
+from remit.runtime.delegation import Offer, check_room, check_spec, offer, rights_behind
 from remit.runtime.descent import agent_in_reach, unknown_agent
 from remit.runtime.fleet import NOTHING
 from remit.runtime.launches import check_launch
@@ -65,7 +65,15 @@ class UpdateRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     on_excess: OnExcess | None = None
 
 
-@event_handler("agent:spawn", capability="spawn_agents")
+def _spawned_rights(request: SpawnRequest, ctx: Context) -> Any:
+    try:
+        parent = None if ctx.principal.is_operator else ctx.principal.id
+        return rights_behind(ctx, _spec(ctx, request, parent))
+    except RemitError as error:  # then there is nothing that an approval could stand for
+        return error.code
+
+
+@event_handler("agent:spawn", capability="spawn_agents", meaning=_spawned_rights)
 async def spawn(request: SpawnRequest, ctx: Context) -> dict[str, Any]:
     """Create an agent under yourself, with no more than you hold.
 
@@ -193,7 +201,14 @@ def _listed(cut: Excess) -> dict[str, list[str]]:
     return {"events": list(cut.events), "claude_tools": list(cut.claude_tools)}
 
 
-@event_handler("agent:update", capability="adjust_agents")
+def _changed_rights(request: UpdateRequest, ctx: Context) -> Any:
+    try:
+        return rights_behind(ctx, _changed(ctx, agent_in_reach(ctx, request.agent_id), request))
+    except RemitError as error:
+        return error.code
+
+
+@event_handler("agent:update", capability="adjust_agents", meaning=_changed_rights)
 async def update(request: UpdateRequest, ctx: Context) -> dict[str, Any]:
     """Change what one of your descendants may do; it acts on all below it at once.
 
@@ -213,15 +228,7 @@ async def update(request: UpdateRequest, ctx: Context) -> dict[str, Any]:
     services = ctx.services
     async with services.keyring.updating:
         agent = _changeable(ctx, request.agent_id)
-        asked = msgspec.structs.asdict(request)
-        fields = [f for f in AgentSpec.__struct_fields__ if asked.get(f) is not None]
-        changes = {field: asked[field] for field in fields}
-        if request.capabilities is not None:
-            choice = choose(ctx, request.capabilities)
-            changes |= {"capabilities": choice.capabilities, "configs": choice.configs}
-        if request.on_excess is not None:
-            changes["narrow"] = request.on_excess == "narrow"
-        spec = msgspec.structs.replace(agent.spec, **changes)
+        spec = _changed(ctx, agent, request)
         check_spec(spec, agent.parent)
         reviewed = ctx.catalogue.reviewed_for(agent.id, agent.public_key)
         offered = offer(ctx, spec, agent.parent, reviewed)
@@ -237,6 +244,19 @@ async def update(request: UpdateRequest, ctx: Context) -> dict[str, Any]:
         offered = Offer(NOTHING, offered.cut)
     shown = _resource(ctx, agent)
     return {"agent_id": agent.id, "parent": agent.parent, **_given(ctx, offered), **shown}
+
+
+def _changed(ctx: Context, agent: Agent, request: UpdateRequest) -> AgentSpec:
+    """What an agent is to be after a change."""
+    asked = msgspec.structs.asdict(request)
+    fields = [f for f in AgentSpec.__struct_fields__ if asked.get(f) is not None]
+    changes = {field: asked[field] for field in fields}
+    if request.capabilities is not None:
+        choice = choose(ctx, request.capabilities)
+        changes |= {"capabilities": choice.capabilities, "configs": choice.configs}
+    if request.on_excess is not None:
+        changes["narrow"] = request.on_excess == "narrow"
+    return msgspec.structs.replace(agent.spec, **changes)
 
 
 def _changeable(ctx: Context, name: str) -> Agent:

@@ -36,7 +36,7 @@ async def query(  # noqa: PLR0913 - each filter is one field
         agent: only what this agent asked for.
         event: only this event, or all that start with what stands before a '*'.
         reason: only decisions with this reason.
-        outcome: only allowed, denied, waiting or failed.
+        outcome: only allowed, denied, waiting, lapsed or failed.
         decision: only the decision with this id.
         since: nothing before this time, in seconds since 1970.
         until: nothing after this time.
@@ -123,7 +123,7 @@ def entry(  # noqa: PLR0913 - the columns of an entry
         at: when.
         principal: who asked.
         event: for what.
-        outcome: allowed, denied, waiting or failed.
+        outcome: allowed, denied, waiting, lapsed or failed.
         reason: why.
         decision: the id of the decision; the answer carries it too.
         revision: the revision that decided.

@@ -7,6 +7,7 @@ import msgspec
 from remit.errors import ExceedsParentError, NotFoundError
 from remit.model.suggest import did_you_mean
 from remit.runtime.context import Context
+from remit.runtime.delegation import rights_in
 from remit.runtime.registry import event_handler
 from remit.runtime.view import visible_profiles
 
@@ -14,7 +15,14 @@ Name = Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9_-]{0,63}$")]
 PublicKey = Annotated[str, msgspec.Meta(min_length=40, max_length=40)]
 
 
-@event_handler("key:add", capability="key_management", wildcard=False)
+def _given_rights(request: Any, ctx: Context) -> Any:
+    grant = ctx.catalogue.grants.get(request.profile)
+    if grant is None:
+        return None
+    return rights_in(ctx.services.authority.fleet.with_made(grant, ctx.catalogue))
+
+
+@event_handler("key:add", capability="key_management", wildcard=False, meaning=_given_rights)
 async def add(ctx: Context, name: Name, public_key: PublicKey, profile: str) -> dict[str, Any]:
     """Register a client's public key under a profile that grants no more than you hold.
 

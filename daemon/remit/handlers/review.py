@@ -13,7 +13,7 @@ from remit.store.records import Review, ReviewStatus
 
 Limit = Annotated[int, msgspec.Meta(ge=1, le=200)]
 Note = Annotated[str, msgspec.Meta(max_length=1000)]
-Status = Literal["pending", "approved", "rejected", "expired"]
+Status = Literal["pending", "approved", "rejected", "lapsed", "expired"]
 
 _MOST_PAGES = 50
 _DECIDED: dict[str, ReviewStatus] = {"approve": "approved", "reject": "rejected"}
@@ -30,53 +30,67 @@ async def list_(
     """List calls that wait for approval, and capabilities, cards and tools that need a review.
 
     Args:
-        status: those that wait, or those that were decided.
+        status: those that wait, those that were decided, or calls whose request or approval has
+            lapsed; expired is the old name of lapsed.
         kind: only calls (approval), only capabilities, only cards, or only outside tools.
         limit: how many calls at the most.
         after: the `next` of the page before.
     """
     items: list[dict[str, Any]] = []
+    decided: ReviewStatus = "expired" if status == "lapsed" else status
     if kind in (None, CAPABILITY) and not after:
-        items += review_capabilities.listed(ctx, status)
+        items += review_capabilities.listed(ctx, decided)
     if kind in (None, CARD) and not after:
-        items += await review_cards.listed(ctx, status)
+        items += await review_cards.listed(ctx, decided)
     if kind in (None, review_tools.TOOL) and not after:
-        items += review_tools.listed(ctx, status)
+        items += review_tools.listed(ctx, decided)
     cursor = None
     if kind in (None, APPROVAL):
-        found, cursor = await _calls(ctx, status, limit, after)
+        found, cursor = await _calls(ctx, decided, limit, after)
         items += found
     return {"items": items, "total": len(items), "next": cursor}
 
 
 async def _calls(
-    ctx: Context, status: Status, limit: int, after: str
+    ctx: Context, status: ReviewStatus, limit: int, after: str
 ) -> tuple[list[dict[str, Any]], str | None]:
-    store, now = ctx.services.store, ctx.services.approvals.now()
+    store = ctx.services.store
+    if after:
+        await _call_in_sight(ctx, after)
+    stored = None if status == "expired" else status  # approvals that nobody used lapse as well
     shown: list[dict[str, Any]] = []
     for _ in range(_MOST_PAGES):
         page = await store.review_list(
-            status=status, kind=APPROVAL, limit=limit - len(shown), after=after
+            status=stored, kind=APPROVAL, limit=limit - len(shown), after=after
         )
-        shown += [_call(one) for one in page.items if _may_see_call(ctx, one) and _waits(one, now)]
+        seen = [one for one in page.items if _may_see_call(ctx, one)]
+        shown += [_call(one, status) for one in seen if await _status(ctx, one) == status]
         if page.next is None or len(shown) >= limit:
             return shown, page.next
         after = page.next
     return shown, after
 
 
-def _waits(review: Review, now: float) -> bool:
-    return review.status != "pending" or review.expires_at is None or review.expires_at > now
+async def _status(ctx: Context, review: Review) -> ReviewStatus:
+    """What has become of a request by now, whether or not it was written down yet."""
+    approvals = ctx.services.approvals
+    if review.status == "pending":
+        is_over = review.expires_at is not None and review.expires_at <= approvals.now()
+        return "expired" if is_over else "pending"
+    if approvals.is_spent(review) and not await approvals.is_used(review):
+        return "expired"
+    return review.status
 
 
-def _call(review: Review) -> dict[str, Any]:
+def _call(review: Review, status: ReviewStatus) -> dict[str, Any]:
     body = msgspec.json.decode(review.payload)
     return {
         "id": review.id,
         "kind": APPROVAL,
-        "status": review.status,
+        "status": "lapsed" if status == "expired" else status,
         "event": body["event"],
         "data": body["data"],
+        "session": body.get("session", ""),
         "requested_by": review.requested_by,
         "requested_at": review.requested_at,
         "expires_at": review.expires_at,
@@ -84,6 +98,18 @@ def _call(review: Review) -> dict[str, Any]:
         "decided_at": review.decided_at,
         "note": review.note,
     }
+
+
+async def _call_in_sight(ctx: Context, name: str) -> Review:
+    """A request that the caller may see.
+
+    Raises:
+        NotFoundError: there is none of that id, or it is not for the caller.
+    """
+    review = await ctx.services.store.review_get(name)
+    if review is None or review.kind != APPROVAL or not _may_see_call(ctx, review):
+        raise NotFoundError(f"there is no review {name!r}", hint="'remit review list' shows them")
+    return review
 
 
 def _may_see_call(ctx: Context, review: Review) -> bool:
@@ -130,13 +156,11 @@ async def decide(
 
 
 async def _decide_call(ctx: Context, name: str, status: ReviewStatus, note: str) -> dict[str, Any]:
-    review = await ctx.services.store.review_get(name)
-    if review is None or review.kind != APPROVAL or not _may_see_call(ctx, review):
-        raise NotFoundError(f"there is no review {name!r}", hint="'remit review list' shows them")
+    review = await _call_in_sight(ctx, name)
     if not ctx.principal.is_operator and status == "approved":
         _check_approver(ctx, review)
     decided = await ctx.services.approvals.decide(name, status, ctx.principal.id, note)
-    return _call(decided)
+    return _call(decided, decided.status)
 
 
 def _check_approver(ctx: Context, review: Review) -> None:
@@ -159,7 +183,13 @@ def _check_approver(ctx: Context, review: Review) -> None:
 @event_handler(
     "review:requested", capability="reviewing", effect="read", wildcard=False, pushed=True
 )
-def requested(id: str, event: str, requested_by: str, expires_at: float) -> None:  # noqa: A002
+def requested(
+    id: str,  # noqa: A002 - as in review:decide
+    event: str,
+    requested_by: str,
+    expires_at: float,
+    session: str,
+) -> None:
     """A call waits for approval.
 
     Args:
@@ -167,4 +197,5 @@ def requested(id: str, event: str, requested_by: str, expires_at: float) -> None
         event: what was called.
         requested_by: by whom.
         expires_at: when it lapses.
+        session: the session that the call works in; empty when it names none.
     """

@@ -1,13 +1,15 @@
 """The approval gate: calls that wait, with their exact arguments, for somebody's yes.
 
-A yes is bound to who asked, to the event and to every argument. It counts once, and not for ever.
-What nobody decides in time is refused. Requests and decisions are in the store, so a restart
-between the two loses neither; what was used is in the store before the call runs.
+A yes is bound to who asked, in which session, to the event, to every argument and to what the
+arguments stood for. It counts once, and not for ever. What nobody decides in time is refused, and
+so is what was approved and not used: both are in the audit. Requests and decisions are in the
+store, so a restart between the two loses neither; what was used is there before the call runs.
 """
 
 import secrets
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from hashlib import sha256
 from typing import Any, Protocol
 
@@ -15,14 +17,20 @@ import anyio
 import msgspec
 import structlog
 
-from remit.errors import (
-    ApprovalPendingError,
-    ConflictError,
-    DeniedError,
-    InvalidDataError,
-    LimitError,
-    RemitError,
-    TooLargeError,
+from remit.errors import ConflictError, DeniedError, LimitError, RemitError
+from remit.runtime.approval_records import (
+    LAPSE,
+    USE,
+    Demand,
+    digest_in,
+    lapse_of,
+    lapsed,
+    payload,
+    pending,
+    rejected,
+    stored_reviews,
+    unreadable,
+    use_of,
 )
 from remit.runtime.auditor import Auditor
 from remit.runtime.fleet import Fleet
@@ -33,24 +41,15 @@ from remit.store.records import Review, ReviewStatus
 
 log = structlog.get_logger()
 
-USE = "approval_use"
 REQUESTED_EVENT = "review:requested"
-MAX_DATA_BYTES = 16 * 1024
 MAX_PENDING = 20
 """Requests of one agent that may wait at the same time: an operator reads them all."""
 MAX_WAITING = 4
 """Calls of one agent that may wait at the same time: each holds a place in the daemon."""
 MAX_WAITING_IN_ALL = 64
-
-
-class Demand(msgspec.Struct, frozen=True):
-    """A call that needs an approval."""
-
-    principal: str
-    event: str
-    data: Any
-    decision: str
-    revision: int
+_TICK = 0.001
+_QUIET_SECONDS = 60.0
+"""How long nobody looks for what has lapsed when nothing is known to lapse sooner."""
 
 
 class Show(Protocol):
@@ -97,18 +96,20 @@ class Approvals:
         self._bells: dict[str, anyio.Event] = {}
         self._waiting: Counter[str] = Counter()
         self._asking = anyio.Lock()
+        self._news = anyio.Event()
 
     async def load(self) -> None:
-        """Take over what waits, and what was decided but not used yet."""
+        """Take over what waits, and what was decided but not used yet; write what has lapsed."""
+        closed = {mark.id async for mark in stored_reviews(self._store, USE)}
+        closed |= {mark.id async for mark in stored_reviews(self._store, LAPSE)}
         for status in ("pending", "approved", "rejected"):
             async for review in stored_reviews(self._store, APPROVAL, status):
-                if self._is_over(review):
-                    if status == "pending":
-                        await self._expire(review)
+                if closed & {use_of(review.id), lapse_of(review.id)}:
                     continue
-                used = await self._store.review_get(_use_of(review.id))
-                if used is None:
-                    self._live[_digest_in(review)] = review
+                if not self._is_over(review):
+                    self._live[digest_in(review)] = review
+                elif status != "rejected":
+                    await self._lapse(review)
 
     def _is_over(self, review: Review) -> bool:
         """Tell whether nobody can still wait for it or use it, as far as a new daemon can tell.
@@ -133,23 +134,33 @@ class Approvals:
             ApprovalPendingError: it still waits; the same call finds it again.
             LimitError: too many requests of this caller wait already.
         """
-        digest = self._digest(demand)
+        holder = self._holder(demand.principal)
         until = anyio.current_time() + min(self._wait, self._timeout, budget)
         while True:
+            # Anew each time: what the data stand for may have been edited while this waited.
+            digest = _digest(holder, demand)
             review = await self._find_or_ask(demand, digest)
             if review.status == "rejected":
-                raise _rejected(review)
+                raise rejected(review)
             if review.status == "approved":
                 if self._live.get(digest) is not review:
                     continue  # another call with the same arguments has used it up
                 # INVARIANT: nothing is awaited between the look and the removal.
                 del self._live[digest]
                 await self._use(review, demand.decision)
-                if self._digest(demand) != digest:
+                if _digest(self._holder(demand.principal), demand) != digest:
                     raise DeniedError(f"{demand.principal!r} was revoked", reason="revoked")
                 return review.id
             if not await self._hear(review, demand.principal, until):
-                raise _pending(review)
+                raise pending(review)
+
+    def is_spent(self, review: Review) -> bool:
+        """Tell whether a yes counts no more, as nobody has used it in time."""
+        return review.status == "approved" and self._lapses_at(review) <= self._clock()
+
+    async def is_used(self, review: Review) -> bool:
+        """Tell whether the call that was approved was made."""
+        return await self._store.review_get(use_of(review.id)) is not None
 
     async def decide(self, review: str, status: ReviewStatus, by: str, note: str) -> Review:
         """Decide a request.
@@ -161,10 +172,11 @@ class Approvals:
         with anyio.CancelScope(shield=True):
             # A decision that is stored but not known here would be heard of only after a restart.
             decided = await self._store.review_decide(review, status, by, note, self._clock())
-        digest = _digest_in(decided)
+        digest = digest_in(decided)
         if self._live.get(digest, decided).id == decided.id:
             self._live[digest] = decided
         self._ring(decided.id)
+        self._news.set()
         return decided
 
     async def _find_or_ask(self, demand: Demand, digest: str) -> Review:
@@ -176,15 +188,14 @@ class Approvals:
             if late < 0:
                 return found
             del self._live[digest]
-            if found.status == "pending":
-                await self._expire(found)
-                if late < self._timeout:
-                    raise _lapsed(found)
+            await self._lapse(found)
+            if found.status in ("pending", "expired") and late < self._timeout:
+                raise lapsed(found)
             return await self._ask(demand, digest)
 
     async def _ask(self, demand: Demand, digest: str) -> Review:
         principal, event, now = demand.principal, demand.event, self._clock()
-        await self._forget_the_old(now)
+        await self.sweep()
         mine = [
             review
             for review in self._live.values()
@@ -204,7 +215,7 @@ class Approvals:
             requested_by=principal,
             requested_at=now,
             expires_at=now + self._timeout,
-            payload=_payload(demand, digest),
+            payload=payload(demand, digest),
         )
         with anyio.CancelScope(shield=True):
             await self._auditor.record(
@@ -214,12 +225,13 @@ class Approvals:
                 reason="approval_required",
                 decision=demand.decision,
                 revision=demand.revision,
-                details={"review": review.id, "data": summary(demand.data)},
+                details={"review": review.id, "data": summary(demand.data)} | _session_in(demand),
             )
             await self._store.review_add(review)
             self._live[digest] = review
+            self._news.set()
         notice: dict[str, Any] = {"id": review.id, "event": event, "requested_by": principal}
-        notice |= {"expires_at": review.expires_at}
+        notice |= {"expires_at": review.expires_at, "session": demand.session.name}
         self._show(REQUESTED_EVENT, notice, principal, of=event)
         log.info("approval_requested", review=review.id, event_name=event, principal=principal)
         return review
@@ -247,49 +259,83 @@ class Approvals:
 
     async def _use(self, review: Review, decision: str) -> None:
         """Write that an approval is used up. The store takes one such mark for each, ever."""
-        now = self._clock()
-        mark = Review(
-            id=_use_of(review.id),
-            kind=USE,
+        mark = self._mark(review, USE, use_of(review.id), decision)
+        with anyio.CancelScope(shield=True):
+            await self._store.review_add(mark)
+
+    async def sweep(self) -> float:
+        """Write down what has lapsed; answers the seconds until something else may."""
+        nearest = _QUIET_SECONDS
+        for digest, review in list(self._live.items()):
+            left = self._lapses_at(review) - self._clock()
+            if left <= 0 and review.status == "pending":
+                # Kept for a while: the same call is told once that nobody answered it.
+                self._live[digest] = msgspec.structs.replace(review, status="expired")
+                await self._lapse(review)
+            elif left <= 0 and (review.status != "expired" or left + self._timeout <= 0):
+                del self._live[digest]
+                await self._lapse(review)
+            else:
+                nearest = min(nearest, left if left > 0 else left + self._timeout)
+        return nearest
+
+    @asynccontextmanager
+    async def lapsing(self) -> AsyncGenerator[None]:
+        """Write down what lapses when it does, for as long as this is open."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._watch)
+            yield
+            tasks.cancel_scope.cancel()
+
+    async def _watch(self) -> None:
+        while True:
+            self._news = anyio.Event()
+            with anyio.move_on_after(await self.sweep() + _TICK):
+                await self._news.wait()
+
+    async def _lapse(self, review: Review) -> None:
+        """Write down that a request or an approval lapsed. It has, whatever the store says."""
+        if review.status not in ("pending", "approved"):
+            return
+        try:
+            with anyio.CancelScope(shield=True):
+                if review.status == "approved":
+                    await self._store.review_add(self._mark(review, LAPSE, lapse_of(review.id)))
+                else:
+                    await self._store.review_decide(review.id, "expired", "", "", self._clock())
+                asked = msgspec.json.decode(review.payload)
+                await self._auditor.record(
+                    principal=review.requested_by,
+                    event=review.subject,
+                    outcome="lapsed",
+                    reason="approval_required",
+                    decision=asked.get("decision", ""),
+                    revision=asked.get("revision", 0),
+                    details={"review": review.id, "approved": review.status == "approved"},
+                )
+        except ConflictError:
+            log.debug("approval_decided_late", review=review.id)
+        except RemitError as error:
+            log.warning("approval_not_expired", review=review.id, problem=error.message)
+        self._ring(review.id)
+
+    def _mark(self, review: Review, kind: str, name: str, decision: str = "") -> Review:
+        """What the store takes once about an approval, ever."""
+        return Review(
+            id=name,
+            kind=kind,
             subject=review.subject,
             requested_by=review.requested_by,
-            requested_at=now,
+            requested_at=self._clock(),
             expires_at=None,
             payload=msgspec.json.encode({"review": review.id, "decision": decision}),
             status="approved",
         )
-        with anyio.CancelScope(shield=True):
-            await self._store.review_add(mark)
 
-    async def _expire(self, review: Review) -> None:
-        try:
-            await self._store.review_decide(review.id, "expired", "", "", self._clock())
-        except ConflictError:
-            log.debug("approval_decided_late", review=review.id)
-        except RemitError as error:  # it has lapsed whether or not that is written down
-            log.warning("approval_not_expired", review=review.id, problem=error.message)
-        self._ring(review.id)
-
-    async def _forget_the_old(self, now: float) -> None:
-        for digest, review in list(self._live.items()):
-            if self._lapses_at(review) + self._timeout <= now:
-                del self._live[digest]
-                if review.status == "pending":
-                    await self._expire(review)
-
-    def _digest(self, demand: Demand) -> str:
-        """Who asks, for what, with which arguments.
-
-        By the key and not only by the name: a name can be given to somebody else. In msgpack and
-        not in JSON: there, NaN is null and bytes are text.
-        """
-        agent = self._fleet.get(demand.principal)
-        who = (agent.id, agent.public_key, agent.token_hash, agent.created_at) if agent else None
-        try:
-            packed = msgspec.msgpack.encode([who, demand.event, demand.data], order="deterministic")
-        except (TypeError, ValueError, OverflowError, RecursionError) as error:
-            raise _unreadable() from error
-        return sha256(packed).hexdigest()
+    def _holder(self, principal: str) -> Any:
+        """Who asks, by the key and not only by the name: a name can be given to somebody else."""
+        agent = self._fleet.get(principal)
+        return (agent.id, agent.public_key, agent.token_hash, agent.created_at) if agent else None
 
     def _lapses_at(self, review: Review) -> float:
         """A request lapses as it says; a decision counts as long as a request may wait."""
@@ -298,75 +344,19 @@ class Approvals:
         return review.expires_at or 0.0
 
 
-async def stored_reviews(
-    store: ReviewStore, kind: str, status: Any = None
-) -> AsyncIterator[Review]:
-    """All reviews of a kind, oldest first."""
-    after = ""
-    while True:
-        page = await store.review_list(kind=kind, status=status, after=after)
-        for review in page.items:
-            yield review
-        if page.next is None:
-            return
-        after = page.next
+def _digest(holder: Any, demand: Demand) -> str:
+    """Who asks, where, for what, with which arguments, and what these stand for by now.
 
-
-def _payload(demand: Demand, digest: str) -> bytes:
-    event = demand.event
+    In msgpack and not in JSON: there, NaN is null and bytes are text.
+    """
+    where = (msgspec.structs.astuple(demand.session), demand.opened)
+    asked = [holder, where, demand.event, demand.data, demand.meaning()]
     try:
-        shown = msgspec.json.encode(demand.data)
+        packed = msgspec.msgpack.encode(asked, order="deterministic")
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
-        raise _unreadable() from error
-    if len(shown) > MAX_DATA_BYTES:
-        raise TooLargeError(
-            f"{event!r} waits for approval, and nobody can approve {len(shown):,} bytes of data",
-            hint=f"send {MAX_DATA_BYTES:,} bytes at the most",
-            details={"limit": MAX_DATA_BYTES, "size": len(shown)},
-        )
-    return msgspec.json.encode({"event": event, "data": msgspec.Raw(shown), "digest": digest})
+        raise unreadable() from error
+    return sha256(packed).hexdigest()
 
 
-def _unreadable() -> InvalidDataError:
-    return InvalidDataError(
-        "these data cannot be shown to the one who would approve them", details={"path": "$"}
-    )
-
-
-def _digest_in(review: Review) -> str:
-    return str(msgspec.json.decode(review.payload)["digest"])
-
-
-def _use_of(review: str) -> str:
-    return f"{review}-use"
-
-
-def _details(review: Review) -> dict[str, Any]:
-    return {"review": review.id, "event": review.subject}
-
-
-def _pending(review: Review) -> ApprovalPendingError:
-    return ApprovalPendingError(
-        f"{review.subject!r} waits for approval as {review.id}",
-        hint="repeat the same call later: it runs once it is approved",
-        details=_details(review) | {"expires_at": review.expires_at},
-    )
-
-
-def _rejected(review: Review) -> DeniedError:
-    why = f": {review.note}" if review.note else ""
-    error = DeniedError(
-        f"this call of {review.subject!r} was rejected{why}", reason="explicit_deny"
-    )
-    error.details |= _details(review) | {"note": review.note}
-    return error
-
-
-def _lapsed(review: Review) -> DeniedError:
-    error = DeniedError(
-        f"nobody approved this call of {review.subject!r} in time",
-        reason="explicit_deny",
-        hint="repeat the call to ask again",
-    )
-    error.details |= _details(review) | {"note": "timed out"}
-    return error
+def _session_in(demand: Demand) -> dict[str, str]:
+    return {"session": demand.session.name} if demand.session.name else {}

@@ -15,7 +15,7 @@ from remit.model.cause import Cause
 from remit.policy.catalogue import Catalogue
 from remit.policy.plan import Plan
 from remit.policy.review import Scope
-from remit.runtime.approvals import stored_reviews
+from remit.runtime.approval_records import stored_reviews
 from remit.runtime.authority import Authority
 from remit.runtime.changes import tell
 from remit.runtime.config_audit import CHANGED

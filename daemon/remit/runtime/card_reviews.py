@@ -7,7 +7,7 @@ import anyio
 import msgspec
 
 from remit.errors import ConflictError
-from remit.runtime.approvals import stored_reviews
+from remit.runtime.approval_records import stored_reviews
 from remit.runtime.pairs import CARD
 from remit.store.protocol import ReviewStore
 from remit.store.records import Review, ReviewStatus

@@ -1,5 +1,7 @@
 """Giving rights to an agent: never more than the giver holds, never more agents than allowed."""
 
+from typing import Any
+
 import msgspec
 
 from remit.errors import ExceedsParentError, InvalidDataError, LimitError, RemitError
@@ -91,6 +93,34 @@ def _own(
         if error.code in {"invalid_pattern", "invalid_name", "invalid_definition"}:
             raise InvalidDataError(error.message, hint=error.hint) from error
         raise
+
+
+def rights_behind(ctx: Context, spec: AgentSpec) -> list[Any]:
+    """What an agent would hold by itself, for comparing: the same for as long as that is the same.
+
+    Raises:
+        RemitError: something in the spec cannot be used.
+    """
+    if spec.inherit:
+        return ["inherit"]
+    own = resolve_agent(ctx.catalogue, spec)
+    return rights_in(ctx.services.authority.fleet.with_made(own, ctx.catalogue))
+
+
+def rights_in(grant: Grant) -> list[Any]:
+    """Everything that a grant lets its holder do, and what it is started with."""
+    names = (grant.events, grant.claude_tools, grant.approval_required, grant.exposed, grant.pinned)
+    return [
+        *map(sorted, names),
+        [str(pattern) for pattern in grant.denied],
+        sorted(grant.denied_tools),
+        grant.limits.to_json(),
+        grant.capabilities,
+        grant.pending_review,
+        [grant.exposure, grant.prompt],
+        [grant.config, grant.variables],
+        None if grant.launcher is None else msgspec.to_builtins(grant.launcher.launch),
+    ]
 
 
 def check_spec(spec: AgentSpec, parent: str | None) -> None:

@@ -25,8 +25,17 @@ _COROUTINE = 0x80
 class Handler:
     """One event's function, its flags and its request type."""
 
-    def __init__(self, spec: EventSpec, function: Callable[..., Any], *, inline: bool) -> None:
+    def __init__(
+        self,
+        spec: EventSpec,
+        function: Callable[..., Any],
+        *,
+        inline: bool,
+        meaning: Callable[[Any, Context], Any] | None = None,
+    ) -> None:
         self.spec = spec
+        self.meaning = meaning
+        """What the data of a call stand for now; an approval counts for that as well."""
         self.function = function
         self.is_async = _is_async(function)
         self.inline = inline and not self.is_async

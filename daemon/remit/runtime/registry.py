@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from remit.model.event import Effect, EventSpec
 from remit.model.names import EventName, parse_event_name
 from remit.model.place import Place
+from remit.runtime.context import Context
 from remit.runtime.handler import Handler
 from remit.runtime.handler_mistakes import (
     MisplacedHandlerError,
@@ -57,6 +58,7 @@ class Registry:
         aliases: Iterable[str] = (),
         triggers: Iterable[str] = (),
         deprecated: str = "",
+        meaning: Callable[[Any, Context], Any] | None = None,
     ) -> Callable[[Function], Function]:
         """Serve an event with the decorated function.
 
@@ -90,6 +92,8 @@ class Registry:
             aliases: old names that still work.
             triggers: events that may be pushed because of it.
             deprecated: why not to use it any more, and what instead.
+            meaning: tells what the data of a call stand for by now, such as the rights behind the
+                name of a profile: a call that was approved waits again when that was edited.
         """
 
         def register(function: Function) -> Function:
@@ -117,7 +121,7 @@ class Registry:
                 deprecated=deprecated,
                 place=place_of(function),
             )
-            self.add(Handler(spec, function, inline=inline))
+            self.add(Handler(spec, function, inline=inline, meaning=meaning))
             return function
 
         return register

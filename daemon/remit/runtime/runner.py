@@ -12,12 +12,14 @@ import structlog
 
 from remit.errors import DeniedError, RemitError, StoreError
 from remit.policy.decide import refusal
-from remit.runtime.approvals import Demand
+from remit.runtime.approval_records import Demand
 from remit.runtime.context import Context
 from remit.runtime.failures import failure_of
+from remit.runtime.given import session_of
 from remit.runtime.handler import Handler
 from remit.runtime.learning import Watch
 from remit.runtime.services import Services
+from remit.runtime.session_view import sessions_of
 from remit.runtime.summary import summary
 from remit.runtime.threads import run_in_thread
 from remit_client.wire import Answer, Failure
@@ -65,10 +67,10 @@ class Runner:
 
     async def run_approved(self, handler: Handler, data: Any, context: Context) -> Answer:
         """Run a handler once exactly this call of it is approved."""
-        name, principal = handler.spec.name, context.principal
+        principal = context.principal
         try:
             review = await self._services.approvals.clear(
-                Demand(principal.id, name, data, context.decision, context.catalogue.revision),
+                self._demand(handler, data, context),
                 budget=handler.spec.timeout or self._timeout,
             )
         except RemitError as error:
@@ -84,6 +86,25 @@ class Runner:
         if (lost := self._lost(handler, context)) is not None:
             return await self._not_approved(context, handler, lost)
         return await self.run(handler, data, context, is_written=True, review=review)
+
+    def _demand(self, handler: Handler, data: Any, context: Context) -> Demand:
+        """Exactly this call: an approval of it is one of nothing else."""
+
+        def meaning() -> Any:
+            current = self._authority.current
+            now = msgspec.structs.replace(context, catalogue=current.catalogue)
+            return None if handler.meaning is None else handler.meaning(data, now)
+
+        return Demand(
+            context.principal.id,
+            handler.spec.name,
+            data,
+            context.decision,
+            context.catalogue.revision,
+            session_of(context),
+            tuple(one.id for one in sessions_of(context)),
+            meaning,
+        )
 
     def _lost(self, handler: Handler, context: Context) -> DeniedError | None:
         """Why a call that was allowed is so no more, if others took the right away meanwhile."""

@@ -71,8 +71,10 @@ async def discovering(settings: Settings, services: Services) -> AsyncGenerator[
 
     async def changed() -> None:
         finder.folders_changed()
+        await finder.read_folders()  # what is wrong is in the log before somebody searches
 
     async with anyio.create_task_group() as tasks:
+        tasks.start_soon(finder.read_folders)
         if settings.watch:
             tasks.start_soon(watch_capabilities, [one.path for one in searched(settings)], changed)
         if settings.learn:

@@ -9,6 +9,7 @@ import structlog
 from remit.awareness.cards import CardLibrary, CardSet
 from remit.awareness.ready_card import ReadyCard
 from remit.runtime.card_reviews import CardReviews
+from remit.runtime.problem_log import ProblemLog
 from remit.store.records import ReviewStatus
 
 log = structlog.get_logger()
@@ -24,6 +25,7 @@ class CardShelf:
         self._wanted, self._read_at = 1, 0
         self._found = CardSet()
         self._lock = anyio.Lock()
+        self._problem_log = ProblemLog("card_problem")
 
     def changed(self) -> None:
         """Say that everything must be looked at again before the next answer."""
@@ -45,6 +47,7 @@ class CardShelf:
             self._found = await anyio.to_thread.run_sync(self._library.load, self._reviews.approved)
         except Exception:  # cards are a help: without them the daemon goes on
             log.exception("cards_not_read")
+        self._problem_log.tell(self._found.problems)
         self._read_at = wanted
 
     async def suspicious(self) -> dict[str, tuple[ReadyCard, ReviewStatus]]:

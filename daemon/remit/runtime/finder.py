@@ -16,9 +16,11 @@ from remit.discovery.experience import Experience
 from remit.discovery.skill_files import SkillReader
 from remit.model.descriptor import NOBODY, Descriptor
 from remit.model.place import Problem
+from remit.policy.universe import Universe
 from remit.runtime.authority import Authority
 from remit.runtime.event_descriptors import event_descriptors
 from remit.runtime.finding import DiscoveryConfig
+from remit.runtime.problem_log import ProblemLog
 
 if TYPE_CHECKING:
     from remit.discovery.engine import Engine
@@ -27,6 +29,7 @@ _BILLS = 10_000
 """Callers whose bills are kept; the oldest goes first."""
 _TEND_SECONDS = 5.0
 NOT_LOADED = "it is not loaded: extension:load does that"
+NOT_CALLABLE = "not callable: its manifest names no event"
 
 
 Made = tuple[int, int, frozenset[str]]
@@ -91,6 +94,7 @@ class Finder:
         self._taught = 0
         self._folders, self._gathered_at = 1, 0
         self._lock: Any = None
+        self._problem_log = ProblemLog("capability_file_problem")
         self.gathered = Gathered()
         self.unbound: tuple[Problem, ...] = ()
         """Names in the catalogue or in files that bind a skill to nothing."""
@@ -149,15 +153,15 @@ class Finder:
         engine = self._engine
         if engine is None:
             engine = await to_thread.run_sync(self._make_engine)
-        if self._gathered_at != wanted[1]:
-            self.gathered = await to_thread.run_sync(self._gather)
-            self._gathered_at = wanted[1]
+        await self._read_folders(wanted[1])
         # What somebody made at run time neither hides a skill from others nor shows one to anybody.
         capabilities = tuple(
             one for name, one in catalogue.capabilities.items() if name not in catalogue.made
         )
         others = with_loaded(self.gathered.descriptors, table.sources)
+        others = with_callable(others, catalogue.universe)
         self.unbound = binding_problems(others, capabilities)
+        self._problem_log.tell(self.problems)
         events = event_descriptors(table.by_event, catalogue, self.unavailable())
         taken = {event.id for event in events}
         self.hidden = tuple(one.id for one in others if one.id in taken)
@@ -169,6 +173,26 @@ class Finder:
         self.build_seconds = time.perf_counter() - started
         engine.put_in_force(prepared)
         self._engine, self._made_from, self._taught = engine, wanted, taught
+
+    async def read_folders(self) -> None:
+        """Read the folders if they changed, and log what is wrong there; nothing is indexed."""
+        import anyio  # noqa: PLC0415 - see `refresh`
+
+        if self._lock is None:
+            self._lock = anyio.Lock()
+        async with self._lock:
+            if await self._read_folders(self._folders):
+                self._problem_log.tell(self.problems)
+
+    async def _read_folders(self, wanted: int) -> bool:
+        """Read them again, unless that was done; tells whether it was necessary."""
+        from anyio import to_thread  # noqa: PLC0415 - see `refresh`
+
+        if self._gathered_at == wanted:
+            return False
+        self.gathered = await to_thread.run_sync(self._gather)
+        self._gathered_at = wanted
+        return True
 
     async def tend(self, seconds: float = _TEND_SECONDS) -> None:
         """Take in what use has taught, from time to time, until cancelled."""
@@ -220,6 +244,29 @@ def with_loaded(
         else one
         for one in descriptors
     )
+
+
+def with_callable(
+    descriptors: tuple[Descriptor, ...], universe: Universe
+) -> tuple[Descriptor, ...]:
+    """The same, where a tool of a manifest can be called only by an event that there is."""
+    reasons = {one.id: _not_callable(one, universe) for one in descriptors}
+    return tuple(
+        msgspec.structs.replace(one, available=False, unavailable_because=reasons[one.id])
+        if reasons[one.id]
+        else one
+        for one in descriptors
+    )
+
+
+def _not_callable(one: Descriptor, universe: Universe) -> str:
+    if one.kind != "tool" or one.source.kind != "manifest":
+        return ""
+    if not one.event:
+        return NOT_CALLABLE
+    name = universe.canonical(one.event)
+    pushed = universe.specs[name].pushed if name in universe.index else True
+    return f"not callable: there is no event {one.event} to call" if pushed else ""
 
 
 def _of_files(descriptors: tuple[Descriptor, ...], known: set[str]) -> tuple[Descriptor, ...]:

@@ -106,7 +106,8 @@ def _listed(found: "Found", at: int) -> dict[str, Any]:
     }
     if hit.pulled_in_by is not None:
         listed["pulled_in_by"] = found.view.descriptor(hit.pulled_in_by).id
-    return listed
+    because = _why_not(found.view, hit.row)
+    return listed | ({"unavailable_because": because} if because else {})
 
 
 def turn_tools(
@@ -117,7 +118,8 @@ def turn_tools(
     left = budget - _cost(engine, search)
     listed, skipped = [], []
     for descriptor in found.descriptors:
-        if not descriptor.event:
+        is_away = descriptor.source.kind == "manifest" and not descriptor.available
+        if not descriptor.event or is_away:
             continue
         tool = {
             "name": descriptor.name,

@@ -12,7 +12,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-LOCKS = ["requirements.lock", "requirements-bench.lock"]
+LOCKS = ["requirements.lock", "requirements-test.lock", "requirements-bench.lock"]
 SCRIPTS = ["tools/run", "tools/test", ".ci/run"]
 
 # Written with brackets so that this file does not find itself.
@@ -79,7 +79,11 @@ def test_every_line_of_a_lock_carries_a_hash(root: Path, name: str) -> None:
 
 @pytest.mark.parametrize(
     ("lock", "groups"),
-    [("requirements.lock", ["dev"]), ("requirements-bench.lock", ["dev", "bench"])],
+    [
+        ("requirements.lock", ["checkout"]),
+        ("requirements-test.lock", ["checkout", "dev"]),
+        ("requirements-bench.lock", ["checkout", "dev", "bench"]),
+    ],
 )
 def test_a_lock_satisfies_what_the_project_asks_for(
     root: Path, project: dict[str, Any], lock: str, groups: list[str]
@@ -87,7 +91,7 @@ def test_a_lock_satisfies_what_the_project_asks_for(
     versions = locked_versions(root / lock)
     asked = [*project["project"]["dependencies"]]
     for group in groups:
-        asked += project["dependency-groups"][group]
+        asked += [one for one in project["dependency-groups"][group] if isinstance(one, str)]
     unmet = [
         text
         for text in asked
@@ -98,9 +102,14 @@ def test_a_lock_satisfies_what_the_project_asks_for(
     assert unmet == [], f"refresh {lock} as CONTRIBUTING.md says"
 
 
-def test_both_locks_agree_on_what_they_share(root: Path) -> None:
-    daily, bench = (locked_versions(root / name) for name in LOCKS)
-    assert daily.items() <= bench.items()
+def test_each_lock_adds_to_the_one_before_and_changes_nothing_of_it(root: Path) -> None:
+    runs, tests, bench = (locked_versions(root / name) for name in LOCKS)
+    assert runs.items() < tests.items() < bench.items()
+
+
+def test_what_only_the_gate_needs_is_not_installed_to_run_remit(root: Path) -> None:
+    runs = locked_versions(root / "requirements.lock")
+    assert runs.keys().isdisjoint({"mypy", "ruff", "pytest", "cedarpy", "hypothesis", "coverage"})
 
 
 def test_no_file_names_a_home_folder_or_a_package_registry(root: Path) -> None:

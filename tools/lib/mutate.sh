@@ -11,7 +11,7 @@ case $0 in
 esac
 root=$(CDPATH='' cd -P -- "$here/../.." && pwd -P)
 . "$root/tools/lib/prepare.sh"
-prepare
+prepare tests
 [ -x "$venv/bin/mutmut" ] || give_up "mutmut is not installed" \
     ".venv/bin/python -m pip install --require-hashes -r requirements-bench.lock"
 

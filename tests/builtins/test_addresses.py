@@ -3,7 +3,7 @@
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from remit.builtins.addresses import is_private, is_public, parse_address
@@ -17,8 +17,11 @@ REFUSED_V4 = [
     "172.16.0.0/12",
     "192.0.0.0/24",
     "192.0.2.0/24",
+    "192.31.196.0/24",
+    "192.52.193.0/24",
     "192.88.99.0/24",
     "192.168.0.0/16",
+    "192.175.48.0/24",
     "198.18.0.0/15",
     "198.51.100.0/24",
     "203.0.113.0/24",
@@ -27,16 +30,17 @@ REFUSED_V4 = [
     "168.63.129.16/32",
 ]
 REFUSED_V6 = [
+    "::/3",
     "::/96",
     "::ffff:0:0/96",
     "64:ff9b::/96",
     "64:ff9b:1::/48",
     "100::/64",
-    "2001::/32",
-    "2001:10::/28",
-    "2001:20::/28",
+    "100:0:0:1::/64",
+    "2001::/23",
     "2001:db8::/32",
     "2002::/16",
+    "2620:4f:8000::/48",
     "3fff::/20",
     "4000::/2",
     "5f00::/16",
@@ -44,6 +48,28 @@ REFUSED_V6 = [
     "fe80::/10",
     "fec0::/10",
     "ff00::/8",
+]
+
+EDGES = [
+    "10.0.0.0/8",
+    "100.64.0.0/10",
+    "168.63.129.16/32",
+    "169.254.0.0/16",
+    "172.16.0.0/12",
+    "192.0.0.0/24",
+    "192.0.2.0/24",
+    "192.31.196.0/24",
+    "192.52.193.0/24",
+    "192.88.99.0/24",
+    "192.168.0.0/16",
+    "192.175.48.0/24",
+    "198.18.0.0/15",
+    "198.51.100.0/24",
+    "203.0.113.0/24",
+    "2001::/23",
+    "2001:db8::/32",
+    "2002::/16",
+    "2620:4f:8000::/48",
 ]
 
 
@@ -90,6 +116,26 @@ def test_a_public_address_is_global_unicast_and_is_not_private(
         assert not is_private(address)
 
 
+@given(st.integers(0, 2**32 - 1).map(IPv4Address) | inside("2000::/3"))
+def test_what_lies_in_no_special_network_is_public_whatever_the_version_of_python(
+    address: IPv4Address | IPv6Address,
+) -> None:
+    is_special = any(address in ip_network(text) for text in [*REFUSED_V4, *REFUSED_V6])
+    carries = isinstance(address, IPv6Address) and int(address) >> 32 & 0xFDFFFFFF == 0x5EFE
+    assume(not carries)
+    assert is_public(address) is not is_special
+
+
+@pytest.mark.parametrize("text", EDGES)
+def test_a_special_network_ends_where_its_list_says(text: str) -> None:
+    network = ip_network(text)
+    first, last = network.network_address, network.broadcast_address
+    assert not is_public(first)
+    assert not is_public(last)
+    assert is_public(first - 1)
+    assert is_public(last + 1)
+
+
 @pytest.mark.parametrize(
     "text",
     ["8.8.8.8", "1.1.1.1", "93.184.216.34", "2606:4700:4700::1111", "2a00:1450:4001:81b::200e"],
@@ -98,9 +144,19 @@ def test_ordinary_servers_are_public(text: str) -> None:
     assert is_public(ip_address(text))
 
 
-@pytest.mark.parametrize("text", ["224.0.0.1", "2002:7f00:1::", "64:ff9b::7f00:1", "fec0::1"])
-def test_the_library_alone_would_let_these_pass(text: str) -> None:
-    assert ip_address(text).is_global
+@pytest.mark.parametrize(
+    "text",
+    [
+        "224.0.0.1",
+        "2002:7f00:1::",
+        "64:ff9b::7f00:1",
+        "64:ff9b:1::1",
+        "fec0::1",
+        "192.0.0.9",
+        "3fff::1",
+    ],
+)
+def test_what_some_versions_of_the_library_let_pass_is_not_public(text: str) -> None:
     assert not is_public(ip_address(text))
 
 

@@ -1,9 +1,9 @@
 """Which addresses belong to the public internet.
 
-`ipaddress.is_global` is not enough: it says yes to multicast, to 6to4, NAT64 and other addresses
+`ipaddress.is_global` is not asked: it says yes to multicast, to 6to4, NAT64 and other addresses
 that carry a private IPv4 address inside, to site-local ones, to all of IPv6 that nobody has handed
-out, and to services that clouds put on public-looking addresses; what it says depends on the
-version of Python, too. So an address must pass it and the lists below.
+out, and to services that clouds put on public-looking addresses; and what it says depends on the
+version of Python. The lists below hold all of what IANA calls special, and decide alone.
 """
 
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
@@ -69,7 +69,7 @@ def is_public(address: Address) -> bool:
     """Tell whether an address is on the public internet and nothing but that."""
     if isinstance(address, IPv6Address) and (address not in _UNICAST or _tunnels(address)):
         return False
-    return address.is_global and not any(address in network for network in _SPECIAL)
+    return not any(address in network for network in _SPECIAL)
 
 
 def is_private(address: Address) -> bool:

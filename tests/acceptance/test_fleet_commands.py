@@ -2,13 +2,10 @@
 
 import json
 import re
-import subprocess
-import sys
 
 import pytest
 from tests.acceptance.site import Daemon
 
-import remit_client.sync
 from remit_client.errors import RemitError
 
 
@@ -31,36 +28,6 @@ def test_more_than_the_operator_may_give_is_not_given_by_a_typo(daemon: Daemon) 
     done = daemon.site.run("spawn", "executr")
     assert done.returncode == 2
     assert "did you mean 'executor'?" in done.stderr
-
-
-def test_tail_shows_a_denial_with_its_decision(daemon: Daemon) -> None:
-    site = daemon.site
-    site.answer("key", "new", "tess", "--profile", "minimal")
-    command = [sys.executable, "-m", "remit", "tail", "--denied", "--count", "1", "--json"]
-    with subprocess.Popen(  # noqa: S603 - our own command
-        [*command, "--home", str(site.home)],
-        stdout=subprocess.PIPE,
-        cwd=site.folder,
-        env=site.environment(),
-        text=True,
-    ) as process:
-        decision = _deny_until_seen(daemon, process)
-    assert process.returncode == 0
-    assert decision
-
-
-def _deny_until_seen(daemon: Daemon, process: "subprocess.Popen[str]") -> str:
-    """The command subscribes some time after its start, so it is denied until it has seen one."""
-    with remit_client.sync.connect(key=daemon.home / "keys" / "tess.key") as tess:
-        for _ in range(5000):
-            with pytest.raises(remit_client.Denied):
-                tess.call("state:set", {"key": "a", "value": 1})
-            if process.poll() is not None:
-                break
-    assert process.stdout is not None
-    entry = json.loads(process.stdout.readline())
-    assert (entry["principal"], entry["outcome"]) == ("tess", "denied")
-    return str(entry["decision"])
 
 
 def test_top_shows_one_picture(daemon: Daemon) -> None:

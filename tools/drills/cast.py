@@ -11,6 +11,9 @@ import remit_client
 from remit_client.errors import RemitError
 from remit_client.keys import Key, new_key
 
+REFUSALS = ("denied", "limit_exceeded")
+"""How somebody is refused who asks again and again for what it may not use."""
+
 
 def connect(
     stage: Stage, key: Key | None = None

@@ -18,6 +18,7 @@ from collections import Counter
 from typing import Any
 
 import anyio
+from cast import REFUSALS
 from small_disk import Disk, small_disk
 from stage import PATIENCE, Daemon, NotReadyError, Stage, arguments, new_folder, report
 
@@ -142,7 +143,7 @@ class Drill:
                 await reader.call("state:set", {"key": "theirs", "value": 1})
             except RemitError as error:
                 code = error.code
-            if code != "denied":
+            if code not in REFUSALS:
                 self.problems.append(f"a reader that writes while the disk is full hears {code}")
                 return
             self.counts["denied"] += 1

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import anyio
+from cast import REFUSALS
 from stage import Stage
 
 import remit_client
@@ -149,7 +150,7 @@ class Promises:
             await client.call("agent:spawn", {"profile": "pair"})
             self.problems.append("an outsider spawned an agent")
         except RemitError as error:
-            if error.code != "denied":
+            if error.code not in REFUSALS:
                 raise
             self._decisions.add(error.decision)
 

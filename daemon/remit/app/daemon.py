@@ -98,15 +98,17 @@ async def run_daemon(settings: Settings) -> AsyncGenerator[Daemon]:
         async with SqliteStore(str(home.database)) as store:
             services, difference = await open_services(settings, store, table, keys.operator_public)
             dispatcher = Dispatcher(services, timeout=settings.request_timeout)
-            async with serve(
-                dispatcher,
-                services.keyring,
-                endpoint=settings.endpoint or ipc_endpoint(home),
-                server_key=keys.server_secret,
-                limits=Limits(
-                    in_flight=settings.max_in_flight, drain_seconds=settings.drain_timeout
-                ),
-            ) as face:
+            limits = Limits(in_flight=settings.max_in_flight, drain_seconds=settings.drain_timeout)
+            async with (
+                services.auditor.denials.flushing(),  # ends last: what is counted is written
+                serve(
+                    dispatcher,
+                    services.keyring,
+                    endpoint=settings.endpoint or ipc_endpoint(home),
+                    server_key=keys.server_secret,
+                    limits=limits,
+                ) as face,
+            ):
                 _connect(home, services, face)
                 await services.reloader.begin(difference)
                 daemon = Daemon(services, dispatcher, {"zmq": face.endpoint})

@@ -65,6 +65,8 @@ async def open_services(
         audit_sample=settings.audit_sample,
         audit_folder=Home(settings.home).audit,
         audit_keep=settings.audit_keep,
+        denial_window=settings.denial_window,
+        denials_per_minute=settings.denials_per_minute,
         approval_timeout=settings.approval_timeout,
         approval_wait=settings.approval_wait,
         decisions=decisions,

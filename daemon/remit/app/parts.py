@@ -28,6 +28,7 @@ from remit.runtime.clock import ForwardClock
 from remit.runtime.config_audit import ConfigAudit
 from remit.runtime.counters import Counters
 from remit.runtime.courier import Courier
+from remit.runtime.denials import WINDOW
 from remit.runtime.extensions import Extensions
 from remit.runtime.finder import Finder, Gathered
 from remit.runtime.finding import DiscoveryConfig
@@ -35,7 +36,7 @@ from remit.runtime.keyring import KeyRing
 from remit.runtime.loading import bring_in
 from remit.runtime.made_capabilities import MadeCapabilities
 from remit.runtime.mailbox import Mailbox
-from remit.runtime.meter import Meter
+from remit.runtime.meter import DENIALS_PER_MINUTE, Meter
 from remit.runtime.pairs import Decisions
 from remit.runtime.reloader import Reloader
 from remit.runtime.services import Services
@@ -89,6 +90,8 @@ def make_services(  # noqa: PLR0913 - one argument a part
     audit_sample: float = 0.0,
     audit_folder: Path | None = None,
     audit_keep: int = 0,
+    denial_window: float = WINDOW,
+    denials_per_minute: int = DENIALS_PER_MINUTE,
     approval_timeout: float = 300.0,
     approval_wait: float = 20.0,
     decisions: Decisions | None = None,
@@ -110,6 +113,7 @@ def make_services(  # noqa: PLR0913 - one argument a part
         sample=audit_sample,
         archive=Archive(audit_folder) if audit_folder else None,
         keep=audit_keep,
+        window=denial_window,
     )
     reloader = Reloader(authority, courier, store, ConfigAudit(auditor))
     search = search or Search()
@@ -160,7 +164,7 @@ def make_services(  # noqa: PLR0913 - one argument a part
         ),
         tokens=TokenKeeper(store, keyring),
         sessions=SessionKeeper(store, authority.fleet, wall_clock),
-        meter=Meter(clock),
+        meter=Meter(clock, denials_per_minute=denials_per_minute),
         counters=Counters(started_at=clock()),
         clock=clock,
         wall_clock=wall_clock,

@@ -124,6 +124,7 @@ def _numbers(services: Services) -> Mapping[str, float]:
     found: dict[str, float] = {
         "agents": len(services.authority.fleet),
         "denied": counters.denied,
+        "denied_repeats": services.auditor.denials.counted,
         "failed": counters.failed,
         "internal_errors": counters.internal_errors,
         "requests": counters.requests,

@@ -8,6 +8,7 @@ from remit.errors import DeniedError
 from remit.model.web_access import HostRules
 from remit.policy.explain import givers_of
 from remit.runtime.context import Context
+from remit.runtime.denials import Denial
 from remit.runtime.registry import event_handler
 
 if TYPE_CHECKING:
@@ -100,14 +101,12 @@ def _parse(config: Any) -> HostRules:
 
 async def _write_down(ctx: Context, url: str, error: DeniedError) -> None:
     """Attempts to reach what nobody may reach belong into the audit, like any denial."""
-    await ctx.services.auditor.record_denial(
-        principal=ctx.principal.id,
-        event=EVENT,
-        reason=error.reason,
-        decision=ctx.decision,
-        revision=ctx.catalogue.revision,
-        details={"url": url[:200], "why": error.message[:200]},
-    )
+    details = {"url": url[:200], "why": error.message[:200]}
+    # Each address is a row of its own, up to the bound that every denial counts against.
+    is_bounded = ctx.services.meter.deny(ctx.principal.id) is None
+    group = f"{EVENT} {url[:200]}" if is_bounded else EVENT
+    denial = Denial(ctx.principal.id, EVENT, error.reason, details, group, url[:200])
+    await ctx.services.auditor.denials.record(denial, ctx.decision, ctx.catalogue.revision)
 
 
 async def _answer(

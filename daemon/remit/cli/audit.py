@@ -81,7 +81,13 @@ def _line(item: dict[str, Any]) -> str:
     outcome = click.style(f"{item['outcome']:8}", fg=_COLOURS.get(item["outcome"]))
     what = f"{at} {outcome} {item['principal']:16} {item['event']:24}"
     decision = f"  ({item['decision']})" if item["decision"] else ""
-    return f"{what} {item['reason']}{decision}"
+    return f"{what} {item['reason']}{times(item)}{decision}"
+
+
+def times(item: dict[str, Any]) -> str:
+    """How often the decision of a row was made, where that is not once."""
+    count = item.get("count", 1)
+    return f" x{count:,} more" if "count" in item["details"] and count else ""
 
 
 @audit.command()

@@ -6,6 +6,7 @@ from typing import Any
 import click
 import msgspec
 
+from remit.cli.audit import times
 from remit.cli.connection import connected
 from remit.cli.options import SECONDS, Asked, asked
 from remit.cli.outcome import print_json, say
@@ -66,7 +67,7 @@ def _line(entry: dict[str, Any]) -> str:
     word = entry["outcome"]
     colour = {"denied": "red", "failed": "yellow"}.get(word, "green")
     mark = click.style("DENY " if word == "denied" else f"{word:5}", fg=colour)
-    reason = "" if word == "allowed" else f" {entry['reason']}"
+    reason = "" if word == "allowed" else f" {entry['reason']}{times(entry)}"
     return f"{at} {mark} {entry['principal']:16} {entry['event']:28}{reason}  {entry['decision']}"
 
 
@@ -133,8 +134,8 @@ def _screen(now: dict[str, Any]) -> str:
     lines = [
         f"remit {health['version']}  {health['status']}  revision {health['revision']}  "
         f"{health['agents']} agents  up {health['uptime']:.0f} s",
-        f"{stats.get('requests', 0)} requests, {stats.get('denied', 0)} denied, "
-        f"{stats.get('failed', 0)} failed",
+        f"{stats.get('requests', 0)} requests, {stats.get('denied', 0)} denied "
+        f"({stats.get('denied_repeats', 0)} repeats), {stats.get('failed', 0)} failed",
         f"{stats.get('clients', 0)} connections, {stats.get('dropped', 0)} messages dropped, "
         f"{stats.get('evicted', 0)} cut off",
         "",

@@ -86,6 +86,14 @@ SETTINGS: tuple[Setting, ...] = (
         low=0,
         high=1_000_000_000,
     ),
+    Setting(
+        "denials_per_minute",
+        "whole",
+        600,
+        "Denials of one agent in a minute; further ones are refused as over the limit.",
+        high=1_000_000,
+    ),
+    Setting("denial_window", "seconds", 10.0, "Seconds whose repeats of a denial become one row."),
     Setting("approval_timeout", "seconds", 300.0, "Seconds until an unanswered request lapses."),
     Setting("approval_wait", "seconds", 20.0, "Seconds that a call waits for its approval."),
     Setting("launch_commands", "commands", (), "Commands that may be started for agents."),
@@ -235,6 +243,8 @@ class Settings(msgspec.Struct, frozen=True):
     max_in_flight: int
     audit_sample: float
     audit_keep: int
+    denials_per_minute: int
+    denial_window: float
     approval_timeout: float
     approval_wait: float
     launch_commands: tuple[str, ...]

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 import msgspec
 
 from remit.errors import UnknownAgentError
+from remit.runtime.auditor import decisions_of
 from remit.runtime.context import Context
 from remit.runtime.registry import event_handler
 from remit.store.records import AuditRow, AuditWhere
@@ -89,7 +90,8 @@ def _may_see(ctx: Context, row: AuditRow) -> bool:
 def _shown(row: AuditRow) -> dict[str, Any]:
     details = msgspec.json.decode(row.entry.details)
     fields = msgspec.structs.asdict(row.entry) | {"details": details}
-    return {"seq": row.seq, **fields, "previous": row.previous, "hash": row.hash}
+    count = decisions_of(row.entry.outcome, details)
+    return {"seq": row.seq, **fields, "count": count, "previous": row.previous, "hash": row.hash}
 
 
 @event_handler("audit:verify", capability="audit_read", effect="read", wildcard=False, timeout=600)
@@ -115,6 +117,7 @@ def entry(  # noqa: PLR0913 - the columns of an entry
     revision: int,
     origin: str,
     details: dict[str, Any],
+    count: int,
 ) -> None:
     """A row of the audit, as soon as it is durable.
 
@@ -129,4 +132,5 @@ def entry(  # noqa: PLR0913 - the columns of an entry
         revision: the revision that decided.
         origin: where the request came from.
         details: what else is known.
+        count: how many decisions it stands for; repeats of a denial become one row.
     """

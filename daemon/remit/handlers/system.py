@@ -150,6 +150,7 @@ def stats(ctx: Context) -> dict[str, Any]:
         answer |= {
             "requests": counters.requests,
             "denied": counters.denied,
+            "denied_repeats": ctx.services.auditor.denials.counted,
             "failed": counters.failed,
             "internal_errors": counters.internal_errors,
             "timeouts": counters.timeouts,

@@ -1,8 +1,9 @@
 """What is written down about decisions, and when.
 
-Denials and changes are durable before they are answered, and a change even before it is made; when
-it then fails, a second row under the same decision says so. Allowed reads are not written, unless a
-switch says how many of them. Old rows are archived, and the chain stays provable over both.
+Changes are durable before they are made; when one then fails, a second row under the same decision
+says so. A denial is durable before it is answered, or counted behind one like it that is. Allowed
+reads are not written, unless a switch says how many of them. Old rows are archived, and the chain
+stays provable over both.
 """
 
 import random
@@ -15,9 +16,10 @@ import anyio.to_thread
 import msgspec
 import structlog
 
-from remit.errors import RemitError, StoreError
+from remit.errors import RemitError
 from remit.model.notice import Notice
 from remit.runtime.archive import Archive
+from remit.runtime.denials import WINDOW, Denial, Denials
 from remit.store.protocol import AuditStore
 from remit.store.records import AuditEntry
 
@@ -33,7 +35,7 @@ _GRACE = 1.0
 class Auditor:
     """Writes the audit, and shows each entry to those who watch."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what the settings say of the audit
         self,
         store: AuditStore,
         *,
@@ -42,6 +44,7 @@ class Auditor:
         sample: float = 0.0,
         archive: Archive | None = None,
         keep: int = 0,
+        window: float = WINDOW,
     ) -> None:
         """Start auditing.
 
@@ -52,7 +55,9 @@ class Auditor:
             sample: the share of allowed reads that is written, from 0 to 1.
             archive: where old rows go.
             keep: how many rows stay in the store; 0: all.
+            window: seconds in which repeats of a denial become one row.
         """
+        self.denials = Denials(self._write_denial, clock, window=window)
         self._store = store
         self._clock = clock
         self._show = show
@@ -97,32 +102,30 @@ class Auditor:
         )
         row = await self._store.audit_append(entry)
         self._count()
-        data = msgspec.structs.asdict(entry) | {"seq": row.seq, "details": details or {}}
+        details = details or {}
+        data = msgspec.structs.asdict(entry) | {"seq": row.seq, "details": details}
+        data["count"] = decisions_of(outcome, details)
         self._show(Notice(ENTRY_EVENT, data, principal, entry.at))
 
-    async def record_denial(
-        self,
-        *,
-        principal: str,
-        event: str,
-        reason: str,
-        decision: str,
-        revision: int,
-        details: dict[str, Any] | None = None,
+    async def _write_denial(
+        self, denial: Denial, decision: str, revision: int, details: dict[str, Any]
     ) -> None:
-        """Write a denial; when even that fails it is still a denial, and the log says so."""
-        try:
-            await self.record(
-                principal=principal,
-                event=event,
-                outcome="denied",
-                reason=reason,
-                decision=decision,
-                revision=revision,
-                details=details,
-            )
-        except StoreError as error:
-            log.warning("audit_failed", problem=error.message, decision=decision)
+        log.info(
+            "denied",
+            event_name=denial.event,
+            principal=denial.principal,
+            reason=denial.reason,
+            count=details.get("count", 1),
+        )
+        await self.record(
+            principal=denial.principal,
+            event=denial.event,
+            outcome="denied",
+            reason=denial.reason,
+            decision=decision,
+            revision=revision,
+            details=details,
+        )
 
     async def record_failure(
         self, *, principal: str, event: str, code: str, message: str, decision: str, revision: int
@@ -206,3 +209,9 @@ class Auditor:
         self._appended += 1
         if self._keep and self._appended % self._step == 0:
             self._due.set()
+
+
+def decisions_of(outcome: str, details: dict[str, Any]) -> int:
+    """How many decisions a row stands for: that of repeated denials for more than one."""
+    count = details.get("count", 1) if outcome == "denied" else 1
+    return count if isinstance(count, int) else 1

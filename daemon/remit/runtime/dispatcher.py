@@ -24,13 +24,13 @@ from remit.model.principal import Principal
 from remit.model.suggest import did_you_mean
 from remit.policy.catalogue import Catalogue
 from remit.policy.decide import refusal
-from remit.runtime.auditor import Auditor
 from remit.runtime.call import Call, Job
 from remit.runtime.context import Context
 from remit.runtime.decoding import decode_data
+from remit.runtime.denials import Denial, Denials
 from remit.runtime.failures import failure_of
 from remit.runtime.handler import Handler
-from remit.runtime.own_requests import METERED, OWN_REQUESTS, Asked, OwnCall
+from remit.runtime.own_requests import OWN_REQUESTS, UNMETERED, Asked, OwnCall
 from remit.runtime.runner import Runner, RunningCall, WaitingCall
 from remit.runtime.services import Services
 from remit_client.wire import Answer, Failure, Request
@@ -74,13 +74,17 @@ class Dispatcher:
             session = request.session
             grant = self._authority.fleet.in_session(principal.id, session, grant, catalogue)
         name = catalogue.universe.aliases.get(request.event, request.event)
+        # INVARIANT: counted before it is decided, so that to be refused costs what a call costs.
+        if (
+            grant.limits.are_metered
+            and name not in UNMETERED
+            and (passed := self._meter.admit(principal.id, grant.limits)) is not None
+        ):
+            return self._over_limit(call, catalogue, passed, decision)
         if name not in grant.events:
             if name in OWN_REQUESTS:
                 return self._own(Asked(call, grant, current, decision))
             return self._refuse(call, grant, catalogue, name, decision)
-        passed = self._meter.admit(principal.id, grant.limits) if grant.limits.are_metered else None
-        if passed is not None:
-            return self._over_limit(call, catalogue, passed, decision)
         if request.min_revision is not None and request.min_revision > catalogue.revision:
             return self._fail(request, _too_old(catalogue.revision), decision, catalogue.revision)
         handlers = current.table.by_event
@@ -150,13 +154,9 @@ class Dispatcher:
             raise with_code(error.code, error.message, error.hint, error.details)
         return answer.data
 
-    def _own(self, asked: Asked) -> "OwnCall | WrittenDenial":
+    def _own(self, asked: Asked) -> OwnCall:
         """What callers ask about themselves needs no grant, but counts like any request."""
         call, grant, catalogue = asked.call, asked.grant, asked.revision.catalogue
-        if grant.limits.are_metered and call.request.event in METERED:
-            passed = self._meter.admit(call.principal.id, grant.limits)
-            if passed is not None:
-                return self._over_limit(call, catalogue, passed, asked.decision)
 
         def submit(event: str) -> "Answer | Job":
             request = msgspec.structs.replace(call.request, event=event)
@@ -170,7 +170,6 @@ class Dispatcher:
     def _refuse(
         self, call: Call, grant: Grant, catalogue: Catalogue, name: str, decision: str
     ) -> "Answer | WrittenDenial":
-        self._counters.deny(call.principal.id)
         revision = catalogue.revision
         if call.principal.is_operator and name not in catalogue.universe.index:
             names = catalogue.universe.names
@@ -178,6 +177,9 @@ class Dispatcher:
                 "unknown_event", f"there is no event {name!r}", did_you_mean(name, names)
             )
             return self._fail(call.request, error, decision, revision)
+        seconds = self._meter.deny(call.principal.id)
+        if seconds is not None:
+            return self._over_limit(call, catalogue, ("denials_per_minute", seconds), decision)
         # INVARIANT: nothing here depends on whether the event exists; not even under an old name,
         # so it is the name that was asked for that is answered about.
         name = call.request.event
@@ -190,16 +192,14 @@ class Dispatcher:
             + (f" --session {call.request.session}" if in_session else ""),
             {"reason": reason, "event": name, **in_session},
         )
-        log.info("denied", event_name=name, principal=call.principal.id, reason=reason)
-        answer = Answer(
-            call.request.id, ok=False, error=error, decision=decision, revision=revision
-        )
-        return WrittenDenial(self._auditor, call, answer, reason, in_session)
+        name = name[:NAME_LIMIT]
+        group = f"{name} {in_session['session']}" if in_session else name
+        denial = Denial(call.principal.id, name, reason, in_session, group, name)
+        return self._denied(call, error, denial, decision, revision)
 
     def _over_limit(
         self, call: Call, catalogue: Catalogue, passed: tuple[str, float], decision: str
-    ) -> "WrittenDenial":
-        self._counters.deny(call.principal.id)
+    ) -> "Answer | WrittenDenial":
         limit, seconds = passed
         error = Failure(
             "limit_exceeded",
@@ -207,11 +207,21 @@ class Dispatcher:
             f"come back in {seconds:g} s",
             {"limit": limit, "retry_after": seconds},
         )
-        revision = catalogue.revision
+        event = call.request.event[:NAME_LIMIT]
+        # Whatever was asked for: beyond a limit, names of events would be rows without one.
+        denial = Denial(call.principal.id, event, "limit", {"limit": limit}, f"limit {limit}")
+        return self._denied(call, error, denial, decision, catalogue.revision)
+
+    def _denied(
+        self, call: Call, error: Failure, denial: Denial, decision: str, revision: int
+    ) -> "Answer | WrittenDenial":
+        self._counters.deny(call.principal.id)
+        denials = self._auditor.denials
+        known = denials.repeat(denial, revision)
         answer = Answer(
-            call.request.id, ok=False, error=error, decision=decision, revision=revision
+            call.request.id, ok=False, error=error, decision=known or decision, revision=revision
         )
-        return WrittenDenial(self._auditor, call, answer, "limit")
+        return WrittenDenial(denials, denial, answer) if known is None else answer
 
     def _fail(self, request: Request, error: Failure, decision: str, revision: int) -> Answer:
         self._counters.failed += 1
@@ -219,33 +229,18 @@ class Dispatcher:
 
 
 class WrittenDenial:
-    """A refusal that is answered once it is written down."""
+    """A refusal that is answered once it is written down, or counted behind one like it."""
 
-    def __init__(
-        self,
-        auditor: Auditor,
-        call: Call,
-        answer: Answer,
-        reason: str,
-        details: dict[str, Any] | None = None,
-    ) -> None:
-        self._auditor = auditor
-        self._call = call
+    def __init__(self, denials: Denials, denial: Denial, answer: Answer) -> None:
+        self._denials = denials
+        self._denial = denial
         self._answer = answer
-        self._reason = reason
-        self._details = details
 
     async def run(self) -> Answer:
         """Write, then answer."""
-        await self._auditor.record_denial(
-            principal=self._call.principal.id,
-            event=self._call.request.event[:NAME_LIMIT],
-            reason=self._reason,
-            decision=self._answer.decision,
-            revision=self._answer.revision,
-            details=self._details,
-        )
-        return self._answer
+        answer = self._answer
+        answer.decision = await self._denials.record(self._denial, answer.decision, answer.revision)
+        return answer
 
 
 def _too_old(revision: int) -> Failure:

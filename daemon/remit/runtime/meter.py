@@ -1,4 +1,4 @@
-"""How much each agent uses: calls a minute and calls at once."""
+"""How much each agent uses: calls a minute, calls at once, and denials a minute."""
 
 from collections import deque
 from collections.abc import Callable
@@ -7,22 +7,29 @@ from remit.model.limits import Limits
 
 _MINUTE = 60.0
 _SOON = 0.1
+_ROUNDING = 1e-6
 _SWEEP_AT = 1024
+DENIALS_PER_MINUTE = 600
 
 
 class Meter:
     """Counts the calls of agents that have limits; those without cost nothing."""
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, clock: Callable[[], float], *, denials_per_minute: int = DENIALS_PER_MINUTE
+    ) -> None:
         """Start counting.
 
         Args:
             clock: a clock that never jumps; the wall clock may.
+            denials_per_minute: how many denials everybody has, with or without limits.
         """
         self._clock = clock
+        self._pause = _MINUTE / denials_per_minute
+        self._denied: dict[str, float] = {}
         self._calls: dict[str, deque[float]] = {}
         self._running: dict[str, int] = {}
-        self._sweep_at = _SWEEP_AT
+        self._sweep_at = self._sweep_denied_at = _SWEEP_AT
 
     def admit(self, agent: str, limits: Limits) -> tuple[str, float] | None:
         """Count a call, or name the limit that it would pass and the seconds to wait."""
@@ -42,6 +49,23 @@ class Meter:
             wait = calls[0] + _MINUTE - now if calls else _MINUTE
             return "max_calls_per_minute", round(max(wait, 0.001), 3)
         calls.append(now)
+        return None
+
+    def deny(self, agent: str) -> float | None:
+        """Count a denial, or tell the seconds to wait when there were too many.
+
+        A minute's denials may come at once; then there is one more as each becomes due.
+        """
+        now = self._clock()
+        if agent not in self._denied and len(self._denied) >= self._sweep_denied_at:
+            self._denied = {name: at for name, at in self._denied.items() if at > now}
+            self._sweep_denied_at = max(_SWEEP_AT, 2 * len(self._denied))
+        # When all that were counted have become due: one number an agent.
+        due = max(self._denied.get(agent, now), now) + self._pause
+        wait = due - now - _MINUTE
+        if wait > _ROUNDING:
+            return round(max(wait, 0.001), 3)
+        self._denied[agent] = due
         return None
 
     def begin(self, agent: str) -> None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 TOOLS, TOOL, SKILLS, NEWS = "self/tools", "self/tool", "self/skills", "self/news"
 OWN_REQUESTS = frozenset({TOOLS, TOOL, SKILLS, NEWS})
-METERED = frozenset({TOOLS, TOOL})
+UNMETERED = frozenset({SKILLS, NEWS})
 """News costs nothing, and a list of skills counts as the event that makes it."""
 _SKILLS_EVENT = "skill:list"
 _SECONDS = 20.0

@@ -14,6 +14,7 @@ from remit.errors import DeniedError, RemitError, StoreError
 from remit.policy.decide import refusal
 from remit.runtime.approval_records import Demand
 from remit.runtime.context import Context
+from remit.runtime.denials import Denial
 from remit.runtime.failures import failure_of
 from remit.runtime.given import session_of
 from remit.runtime.handler import Handler
@@ -121,15 +122,11 @@ class Runner:
     async def _not_approved(self, context: Context, handler: Handler, error: RemitError) -> Answer:
         if isinstance(error, DeniedError):
             self._counters.deny(context.principal.id)
-            await self._auditor.record_denial(
-                principal=context.principal.id,
-                event=handler.spec.name,
-                reason=error.reason,
-                decision=context.decision,
-                revision=context.catalogue.revision,
-                details=error.details,
-            )
-            return self.answer(context, failure=failure_of(error))
+            denial = Denial(context.principal.id, handler.spec.name, error.reason, error.details)
+            revision = context.catalogue.revision
+            decision = await self._auditor.denials.record(denial, context.decision, revision)
+            answer = self.answer(context, failure=failure_of(error))
+            return msgspec.structs.replace(answer, decision=decision)
         return self.failed(context, handler, error)
 
     async def run(

@@ -120,6 +120,44 @@ def test_resolve_takes_variables_and_an_effect(shell: Shell, contract: tuple[str
     assert "state:get" in reading["allowed_events"]
 
 
+def test_a_profile_that_only_reads_is_one_answer_in_every_command(shell: Shell) -> None:
+    catalogue = shell.write(
+        "mine/capabilities.yaml",
+        "capabilities: {all: {description: d, event_patterns: ['state:*'], claude_tools: [Bash]}}",
+    )
+    shell.write("mine/compositions/free.yaml", "name: free\ncapabilities: [all]\n")
+    shell.write("mine/compositions/p.yaml", "name: p\ncapabilities: [all]\nmax_effect: read\n")
+    named = ("--catalogue", str(catalogue))
+    found = shell.json("resolve", "p", *named)
+    assert (found["allowed_events"], found["max_effect"]) == (["state:get", "state:list"], "read")
+    assert (found["allowed_claude_tools"], found["denied_events"]) == (
+        [],
+        ["state:delete", "state:set"],
+    )
+    assert "max_effect" not in shell.json("resolve", "free", *named)
+    assert "  max effect: read" in shell.run("resolve", "p", *named).out
+    why = shell.json("why", "p", "state:set", *named, code=1)
+    (rule,) = why["denied_by"]
+    assert (why["reason"], rule["pattern"]) == ("explicit_deny", "max_effect: read")
+    assert (rule["file"], rule["line"], rule["column"]) == ("mine/compositions/p.yaml", 3, 13)
+    (cause,) = why["causes"]
+    assert (cause["code"], "its effect is write" in cause["message"]) == ("max_effect", True)
+    assert shell.json("can", "p", "state:set", *named, code=1)["reason"] == "explicit_deny"
+    assert shell.json("who-can", "state:set", *named)["profiles"] == ["free"]
+    assert [t["event"] for t in shell.json("tools", "p", *named)["tools"]] == found[
+        "allowed_events"
+    ]
+    asked = shell.json("resolve", "free", "--max-effect", "read", *named)
+    same = (
+        "allowed_events",
+        "denied_events",
+        "allowed_claude_tools",
+        "max_effect",
+        "denied_claude_tools",
+    )
+    assert [asked[key] for key in same] == [found[key] for key in same]
+
+
 def test_can_answers_by_its_exit_code(shell: Shell, contract: tuple[str, ...]) -> None:
     assert shell.json("can", MULTI, "state:get", *contract) == {
         "allowed": True,

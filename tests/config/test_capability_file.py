@@ -31,6 +31,8 @@ capabilities:
     features: [fast]
     status: deprecated
     version: "2"
+    author: ann
+    metadata: {team: core}
     aliases: [old_thing]
     replaces: [older_thing]
     system_prompt: |
@@ -106,7 +108,7 @@ def test_places_are_those_of_the_names() -> None:
 
 
 FLAGS = ["always_included", "mcp_tools", "security_review_required"]
-TEXTS = ["name", "category", "icon", "version", "system_prompt", "description"]
+TEXTS = ["name", "category", "icon", "author", "system_prompt", "description"]
 LISTS = ["event_patterns", "claude_tools", "tags", "features", "skills", "mounts"]
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from remit.model.capability import Capability, PlacedPattern, Ref, Status
 from remit.model.composition import Composition, Flag, Mixin, Part, Text
 from remit.model.definitions import Definitions
-from remit.model.event import EventSpec
+from remit.model.event import Effect, EventSpec, PlacedEffect
 from remit.model.exposure import EXPOSURES, Exposure, PlacedExposure
 from remit.model.limits import Limits
 from remit.model.names import parse_event_name
@@ -28,6 +28,17 @@ NAMED_ONLY = ("a:set_all", "c:wipe")
 OLD_NAMES = {"b:fetch": "b:get", "old:run": "c:run"}
 WILDCARDS = ("a:*", "a:set*", "a:x:*", "b:*", "c:*", "c:w*", "old:*")
 TOOLS = ("Bash", "Read", "WebFetch")
+EFFECT_OF: dict[str, Effect | None] = {
+    **dict.fromkeys(EVENTS, None),
+    "a:get": "read",
+    "a:x:get": "read",
+    "b:get": "read",
+    "c:run": "destructive",
+    "a:set": "write",
+    "a:set_all": "write",
+    "ab:get": "read",
+    "c:wipe": "destructive",
+}
 CAPABILITIES = ("k0", "k1", "k2", "k3", "k4")
 PROFILES = ("p0", "p1", "p2", "p3")
 
@@ -57,6 +68,7 @@ class Role(msgspec.Struct, frozen=True):
     denied: tuple[str, ...]
     pinned: tuple[str, ...] = ()
     exposure: Exposure | None = None
+    max_effect: Effect | None = None
 
 
 class World(msgspec.Struct, frozen=True):
@@ -144,6 +156,7 @@ def universe_of_world(world: World) -> Universe:
         EventSpec(
             name=parse_event_name(name),
             capability=holder,
+            effect=EFFECT_OF[name],
             wildcard=name not in NAMED_ONLY,
             aliases=tuple(parse_event_name(old) for old, new in OLD_NAMES.items() if new == name),
         )
@@ -186,6 +199,7 @@ def composition_of(role: Role) -> Composition:
         disallowed=tuple(Text(text, place) for text in role.denied),
         pinned=tuple(Text(text, place) for text in role.pinned),
         exposure=PlacedExposure(role.exposure, place) if role.exposure else None,
+        max_effect=PlacedEffect(role.max_effect, place) if role.max_effect else None,
     )
     return Composition(
         name=role.name,
@@ -196,12 +210,17 @@ def composition_of(role: Role) -> Composition:
     )
 
 
-def compile_world(world: World, *, approved: Iterable[str] = ()) -> Catalogue:
-    """Compile a world, which has no errors by construction, with some reviews approved."""
-    definitions = Definitions(
+def definitions_of(world: World) -> Definitions:
+    """The model's form of all that is written down."""
+    return Definitions(
         tuple(capability_of(unit) for unit in world.units),
         tuple(composition_of(role) for role in world.roles),
     )
+
+
+def compile_world(world: World, *, approved: Iterable[str] = ()) -> Catalogue:
+    """Compile a world, which has no errors by construction, with some reviews approved."""
+    definitions = definitions_of(world)
     universe = universe_of_world(world)
     catalogue = compile_definitions(definitions, universe)
     reviewed = {unit.name for unit in world.units if unit.reviewed}.intersection(approved)

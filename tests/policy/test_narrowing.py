@@ -48,7 +48,11 @@ def test_a_ceiling_keeps_only_what_does_no_more(ceiling: Effect, kept: set[str])
     grant = resolve(catalogue(), "p", max_effect=ceiling)
     assert grant.events == grant.exposed == kept
     assert grant.bits == catalogue().universe.bits_of(kept)
-    assert decide(grant, "s:odd") == "no_grant"
+    assert decide(grant, "s:odd") == "explicit_deny"
+    assert decide(grant, "s:none") == "explicit_deny", (
+        "no name tells whether there is such an event"
+    )
+    assert decide(grant, "t:none") == "no_grant"
 
 
 def test_a_ceiling_keeps_no_model_tool_because_nobody_states_their_effect() -> None:

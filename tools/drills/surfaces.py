@@ -43,8 +43,8 @@ from remit import event_handler
 from remit.runtime.context import Context
 
 
-def _make(name: str) -> None:
-    @event_handler(name, capability="drill", effect="read")
+def _make(name: str, effect: str | None) -> None:
+    @event_handler(name, capability="drill", effect=effect)
     def handler() -> str:
         """Answer."""
         return "done"
@@ -61,7 +61,7 @@ def _push(name: str) -> None:
 
 
 for _number in range(10):
-    _make(f"drill:e{_number}")
+    _make(f"drill:e{_number}", ("read", "write", "destructive", None)[_number % 4])
 for _number in range(3):
     _push(f"drill:news{_number}")
 
@@ -119,7 +119,10 @@ class World:
         return text
 
     def profile(self) -> str:
-        """Capabilities, additions, and denials for one shift."""
+        """Capabilities, additions, and denials for one shift; some do no more than read."""
+        limit = self.dice.choice(["", "", "read", "write"])
+        shift = self.dice.choice(["", ", when: {shift: night}"])
+        ceiling = f"  - {{name: max_effect, inline: {limit}{shift}}}\n" if limit else ""
         return (
             "variables: {shift: {type: string, default: day}}\n"
             "components:\n"
@@ -128,6 +131,7 @@ class World:
             f" inline: {{disallowed_tools: {_list(self.some(EVENTS, 3))}}}}}\n"
             "  - {name: tool_overrides,"
             f" inline: {{additional_tools: {_list(self.some(EVENTS, 2))}}}}}\n"
+            f"{ceiling}"
         )
 
     def agent(self) -> dict[str, Any]:

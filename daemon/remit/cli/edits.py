@@ -84,6 +84,9 @@ def say_plan(report: dict[str, Any], then: str = "check") -> None:
             say(click.style(f"  ~ {limit}: {limit_text(old)} → {limit_text(new)}", fg="yellow"))
         if change["exposure_changed"]:
             say(click.style(f"  ~ exposure: {' → '.join(change['exposure_changed'])}", fg="yellow"))
+        if change["max_effect_changed"]:
+            old, new = (effect or "none" for effect in change["max_effect_changed"])
+            say(click.style(f"  ~ max effect: {old} → {new}", fg="yellow"))
         _say_launcher(change["launcher_changed"])
     _say_agents(report)
     summary = report["summary"]

@@ -23,11 +23,10 @@ from remit.cli.outcome import (
 )
 from remit.config.launch_commands import Commands, launcher_warnings
 from remit.model.event import EFFECTS, Effect
-from remit.model.place import DefinitionError, Problem, by_place
+from remit.model.place import REQUEST, DefinitionError, Problem, by_place
 from remit.model.suggest import did_you_mean
 from remit.policy.catalogue import Catalogue
 from remit.policy.compiler import resolve as resolve_profile
-from remit.policy.delegate import REQUEST
 from remit.policy.questions import gives as what_it_gives
 from remit.runtime.explanation import holders
 from remit.runtime.report import check_report, grant_report
@@ -102,6 +101,8 @@ def resolve(
             "always listed": "pinned",
         },
     )
+    if "max_effect" in report:
+        say(f"  max effect: {report['max_effect']}")
     say(f"  exposure: {report['exposure']}")
     say_source(report)
     shown = (report["denied_events"] or report["allowed_events"] or ["system:health"])[0]

@@ -17,6 +17,7 @@ from remit.config.kinds import (
 )
 from remit.config.mount_kind import MountsKind
 from remit.config.nodes import Node
+from remit.config.remark_keys import REMARK_FIELDS
 from remit.errors import InvalidPatternError
 from remit.model.capability import (
     INJECT_MODES,
@@ -111,7 +112,7 @@ CAPABILITY_FIELDS: dict[str, Field] = {
         "available, coming_soon (listed, grants nothing), deprecated (works, warned), "
         "retired (grants nothing)",
     ),
-    "version": Field(TextKind(limit=64), "Version of this definition"),
+    **REMARK_FIELDS,
     "aliases": Field(_REFS, "Old names that still work, with a warning"),
     "replaces": Field(_REFS, "Names that this capability supersedes"),
     "system_prompt": Field(TextKind(), "Text added to the agent's system prompt"),

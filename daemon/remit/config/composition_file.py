@@ -10,7 +10,6 @@ from typing import Any
 import msgspec
 
 from remit.config.capability_file import CAPABILITY_REF, LIMITS
-from remit.config.exposure_key import EXPOSURE, PINNED
 from remit.config.json_places import places_of
 from remit.config.kinds import (
     BAD,
@@ -28,6 +27,7 @@ from remit.config.kinds import (
 )
 from remit.config.launcher_key import LAUNCHER
 from remit.config.nodes import Mapping, Node, Scalar, Sequence
+from remit.config.remark_keys import REMARK_FIELDS
 from remit.model.capability import Ref
 from remit.model.composition import (
     VARIABLE_TYPES,
@@ -39,6 +39,8 @@ from remit.model.composition import (
     Text,
     Variable,
 )
+from remit.model.event import EFFECTS, PlacedEffect
+from remit.model.exposure import EXPOSURES, PlacedExposure
 from remit.model.limits import NO_LIMITS
 from remit.model.place import Place
 
@@ -148,6 +150,9 @@ def _tools(values: dict[str, Any], _node: Node | None = None) -> Part:
 
 
 _PROMPT = TextKind(Text)
+_PINNED = ListKind(TextKind(Text, what="an event or a pattern"), single=True)
+_EXPOSURE = ChoiceKind(EXPOSURES, PlacedExposure)
+_MAX_EFFECT = ChoiceKind(EFFECTS, PlacedEffect)
 _FLAGS = FlagsKind()
 _TOOLS = RecordKind(_TOOL_FIELDS, _tools, "a tool list")
 
@@ -158,8 +163,9 @@ COMPONENTS: dict[str, tuple[Kind, Callable[[Any], Part]]] = {
     "prompt": (_PROMPT, lambda prompt: Part(prompt=prompt)),
     "limits": (LIMITS, lambda limits: Part(limits=limits)),
     "launcher": (LAUNCHER, lambda launcher: Part(launcher=launcher)),
-    "exposure": (EXPOSURE, lambda exposure: Part(exposure=exposure)),
-    "pinned": (PINNED, lambda pinned: Part(pinned=pinned)),
+    "max_effect": (_MAX_EFFECT, lambda ceiling: Part(max_effect=ceiling)),
+    "exposure": (_EXPOSURE, lambda exposure: Part(exposure=exposure)),
+    "pinned": (_PINNED, lambda pinned: Part(pinned=pinned)),
 }
 """What each component holds, and how its content becomes a part."""
 
@@ -286,6 +292,7 @@ def composition_kind(open_source: OpenSource) -> RecordKind:
     fields: dict[str, Field] = {
         "name": Field(PROFILE_REF, "Name of the profile", required=True),
         "description": Field(TextKind(), "What this profile is for"),
+        **REMARK_FIELDS,
         "operator": Field(FlagKind(), "An operator profile may allow the bare '*'"),
         "extends": Field(ListKind(PROFILE_REF, single=True), "Profiles that this one builds on"),
         "mixins": Field(
@@ -299,8 +306,11 @@ def composition_kind(open_source: OpenSource) -> RecordKind:
         "limits": Field(LIMITS, "Limits of this profile"),
         "prompt": Field(_PROMPT, "The agent's own system prompt"),
         "launcher": Field(LAUNCHER, "The process to start for an agent that is spawned"),
-        "exposure": Field(EXPOSURE, "Which tools its host is shown at once; all when absent"),
-        "pinned": Field(PINNED, "Events that its host is shown whatever the exposure"),
+        "max_effect": Field(
+            _MAX_EFFECT, "Events that do more are taken away last, like denied ones"
+        ),
+        "exposure": Field(_EXPOSURE, "Which tools its host is shown at once; all when absent"),
+        "pinned": Field(_PINNED, "Events that its host is shown whatever the exposure"),
     }
     return RecordKind(fields, _composition, "a composition")
 
@@ -312,6 +322,7 @@ def _composition(values: dict[str, Any], node: Node) -> Composition:
         flags=values.get("capabilities", ()),
         approval=values.get("approval_required", ()),
         limits=values.get("limits", NO_LIMITS),
+        max_effect=values.get("max_effect"),
         prompt=values.get("prompt"),
         launcher=values.get("launcher"),
         exposure=values.get("exposure"),
@@ -321,6 +332,9 @@ def _composition(values: dict[str, Any], node: Node) -> Composition:
         name=ref.name,
         place=ref.place,
         description=values.get("description", ""),
+        version=values.get("version", ""),
+        author=values.get("author", ""),
+        metadata=values.get("metadata", {}),
         operator=values.get("operator", False),
         extends=values.get("extends", ()),
         mixins=values.get("mixins", ()),

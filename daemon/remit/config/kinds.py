@@ -146,9 +146,10 @@ class WholeKind(msgspec.Struct, frozen=True):
 
 
 class ChoiceKind(msgspec.Struct, frozen=True):
-    """One of a few words."""
+    """One of a few words; with `wrap`, together with its place."""
 
     choices: tuple[str, ...]
+    wrap: Callable[[Any, Place], Any] | None = None
 
     def read(self, node: Node, report: Report) -> Any:
         """Read one of the words."""
@@ -158,7 +159,7 @@ class ChoiceKind(msgspec.Struct, frozen=True):
             message = f"{node.text!r} is not one of {', '.join(self.choices)}"
             report.add(node.place, "unknown_value", message, did_you_mean(node.text, self.choices))
             return BAD
-        return node.text
+        return self.wrap(node.text, node.place) if self.wrap else node.text
 
     def schema(self) -> dict[str, Any]:
         """An enumeration."""

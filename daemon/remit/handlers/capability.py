@@ -10,12 +10,13 @@ from remit.model.principal import OPERATOR_ID
 from remit.model.suggest import did_you_mean
 from remit.policy.catalogue import Made
 from remit.policy.explain import givers_of
-from remit.policy.questions import gives
+from remit.policy.questions import gives, said
 from remit.runtime.context import Context
 from remit.runtime.descent import is_in_reach
 from remit.runtime.making import may_change
 from remit.runtime.paging import PAGE_LIMIT, PAGE_MAX, page
 from remit.runtime.registry import event_handler
+from remit.runtime.report import remarks
 from remit.runtime.tool_list import shown_tools
 from remit.runtime.view import visible_capabilities
 
@@ -45,6 +46,7 @@ async def get(ctx: Context, id: str) -> dict[str, Any]:  # noqa: A002 - the wire
     if found not in visible:
         raise NotFoundError(f"there is no capability {id!r}", hint=did_you_mean(id, visible))
     answer = _card(ctx, found) | gives(ctx.catalogue, found) | _origin(ctx, found)
+    answer |= remarks(ctx.catalogue.capabilities[found])
     made = ctx.catalogue.made.get(found)
     if made is not None:
         answer |= _given_now(ctx, made)
@@ -88,7 +90,7 @@ def _origin(ctx: Context, name: str) -> dict[str, Any]:
         "skills": list(definition.skills),
         "files": [mount.path for mount in definition.mounts],
         "versions": _versions(made) if made and may_change(ctx, made) else [],
-        "inert": ctx.catalogue.made[name].inert if name in ctx.catalogue.made else "",
+        **said(inert=ctx.catalogue.made[name].inert if name in ctx.catalogue.made else ""),
     }
 
 
@@ -123,12 +125,11 @@ def _card(ctx: Context, name: str) -> dict[str, Any]:
         "id": name,
         "name": definition.display_name,
         "description": definition.description,
-        "category": definition.category,
-        "icon": definition.icon,
+        **said(category=definition.category, icon=definition.icon),
         "tags": list(definition.tags),
         "features": list(definition.features),
         "status": definition.status,
-        "version": definition.version,
+        **said(version=definition.version),
         "always_included": definition.always_included,
         "security_review_required": definition.security_review_required,
         "held": name in ctx.grant.capabilities,

@@ -20,7 +20,7 @@ from remit.runtime.drafts import Draft, compile_draft
 from remit.runtime.paging import PAGE_LIMIT, PAGE_MAX, bounded, page
 from remit.runtime.plans import plan_between
 from remit.runtime.registry import event_handler
-from remit.runtime.report import check_report, grant_report
+from remit.runtime.report import check_report, grant_report, remarks
 from remit.runtime.view import visible_capabilities, visible_profiles
 
 Limit = Annotated[int, msgspec.Meta(ge=1, le=PAGE_MAX)]
@@ -54,6 +54,7 @@ def get(ctx: Context, name: str) -> dict[str, Any]:
     answer: dict[str, Any] = {
         "name": name,
         "description": composition.description,
+        **remarks(composition),
         "extends": [ref.name for ref in composition.extends if ref.name in visible],
         "mixins": [mixin.ref.name for mixin in composition.mixins if mixin.ref.name in visible],
         "variables": [msgspec.to_builtins(variable) for variable in composition.variables],
@@ -78,7 +79,7 @@ def resolve(
     Args:
         profile: the profile.
         variables: values for its variables.
-        max_effect: leave out the events that do more than this.
+        max_effect: as if the profile said this as well.
     """
     name = _visible(ctx, profile)
     grant = resolve_profile(ctx.catalogue, name, variables=variables, max_effect=max_effect)

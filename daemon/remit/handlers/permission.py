@@ -6,12 +6,14 @@ import msgspec
 
 from remit.errors import InvalidDataError, UnknownAgentError
 from remit.model.decision import GRANTED, Reason
+from remit.model.event import CEILING
 from remit.model.grant import Grant
+from remit.model.names import EventName
 from remit.model.patterns import EventPattern
+from remit.model.place import REQUEST
 from remit.model.principal import OPERATOR_ID, Principal
 from remit.model.suggest import did_you_mean, nearest
 from remit.policy.decide import refusal
-from remit.policy.delegate import REQUEST
 from remit.policy.explain import narrowest_giver
 from remit.runtime.context import Context
 from remit.runtime.descent import is_in_reach, unknown_agent
@@ -182,7 +184,9 @@ def _discreet(ctx: Context, found: dict[str, Any], asked: str) -> dict[str, Any]
         # By the name that was asked for: an old name must not betray what it stands for now.
         found["event"] = asked
         rules = found["denied_by"]
-        found["denied_by"] = [r for r in rules if EventPattern.parse(r["pattern"]).covers(asked)]
+        found["denied_by"] = [rule for rule in rules if _speaks_of(rule, asked)]
+        if any(rule["pattern"].startswith(CEILING) for rule in rules):
+            found["granted_by"] = []  # a name that does not exist has none either
     # Paths begin with profiles, and the caller may not know what its own builds on.
     known = {REQUEST.file, *held, *visible_profiles(ctx)}
     granted = [
@@ -195,6 +199,11 @@ def _discreet(ctx: Context, found: dict[str, Any], asked: str) -> dict[str, Any]
         "pending_review": [name for name in found["pending_review"] if name in held],
         "near_misses": [] if found["allowed"] else _near_misses(ctx, asked, held),
     }
+
+
+def _speaks_of(rule: dict[str, Any], asked: str) -> bool:
+    pattern = rule["pattern"]
+    return pattern.startswith(CEILING) or EventPattern.parse(pattern).covers(EventName(asked))
 
 
 def _near_misses(ctx: Context, asked: str, held: set[str]) -> list[dict[str, Any]]:

@@ -54,6 +54,9 @@ class Capability(msgspec.Struct, frozen=True, kw_only=True):
     features: tuple[str, ...] = ()
     status: Status = "available"
     version: str = ""
+    author: str = ""
+    metadata: dict[str, Any] = {}
+    """Remarks of whoever wrote it; nothing here looks into them."""
     aliases: tuple[Ref, ...] = ()
     replaces: tuple[Ref, ...] = ()
     system_prompt: str = ""

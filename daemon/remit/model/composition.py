@@ -6,6 +6,7 @@ from typing import Any, Literal
 import msgspec
 
 from remit.model.capability import Ref
+from remit.model.event import PlacedEffect
 from remit.model.exposure import PlacedExposure
 from remit.model.json_schema import Path
 from remit.model.launch import MAX_RESTARTS, Ready, Restart
@@ -78,6 +79,8 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     approval: tuple[Text, ...] = ()
     """`approval_required`: events that wait for an operator's yes at each call."""
     limits: Limits = NO_LIMITS
+    max_effect: PlacedEffect | None = None
+    """Nothing that does more is left, whoever gives it."""
     prompt: Text | None = None
     launcher: LauncherText | None = None
     exposure: PlacedExposure | None = None
@@ -97,6 +100,10 @@ class Composition(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     place: Place
     description: str = ""
+    version: str = ""
+    author: str = ""
+    metadata: dict[str, Any] = {}
+    """Remarks of whoever wrote it; nothing here looks into them."""
     operator: bool = False
     """An operator profile may use the bare `*` in its allow lists."""
     extends: tuple[Ref, ...] = ()

@@ -1,5 +1,6 @@
 """What is known about an event before anybody calls it."""
 
+from collections.abc import Iterable
 from typing import Literal
 
 import msgspec
@@ -47,6 +48,33 @@ class EventSpec(msgspec.Struct, frozen=True, kw_only=True):
     deprecated: str = ""
     """Why not to use it any more and what to use instead; empty when it is not deprecated."""
     place: Place | None = None
+
+
+CEILING = "max_effect:"
+"""How a rule begins that is no pattern but a ceiling."""
+
+
+class PlacedEffect(msgspec.Struct, frozen=True):
+    """How much the events of a profile may do at the most, and where that is said."""
+
+    effect: Effect
+    place: Place
+
+    def __str__(self) -> str:
+        return f"{CEILING} {self.effect}"
+
+
+def least(ceilings: Iterable[PlacedEffect | None]) -> PlacedEffect | None:
+    """The lowest of several ceilings; among equals the place decides, and order never does."""
+    found = (one for one in ceilings if one is not None)
+    return min(found, key=lambda one: (EFFECTS.index(one.effect), one.place), default=None)
+
+
+def is_looser(before: Effect | None, after: Effect | None) -> bool:
+    """Tell whether a ceiling that was `before` lets more through as `after`."""
+    if before is None or after is None:
+        return before is not None
+    return EFFECTS.index(after) > EFFECTS.index(before)
 
 
 def effect_at_most(spec: EventSpec, ceiling: Effect) -> bool:

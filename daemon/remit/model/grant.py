@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from remit.model.event import Effect
 from remit.model.exposure import Exposure
 from remit.model.launch import PlacedLaunch
 from remit.model.limits import NO_LIMITS, Limits
@@ -41,8 +42,12 @@ class Grant(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """Deny patterns in force, so that an explicit refusal can be told from a missing grant."""
     pending_patterns: tuple[EventPattern, ...] = ()
     """What would be allowed if the pending reviews were approved."""
+    capped: tuple[EventPattern, ...] = ()
+    """What gives events of which the profile's `max_effect` took some, or would."""
+    max_effect: Effect | None = None
+    """How much its events do at the most; None: whatever they do."""
     denied_events: tuple[str, ...] = ()
-    """The events of this revision that a deny covers, sorted."""
+    """The events of this revision that a deny covers, or that `max_effect` took; sorted."""
     approval_required: frozenset[str] = frozenset()
     """Events whose every call waits for an operator's yes; always a part of `events`."""
     exposed: frozenset[str] = frozenset()

@@ -19,6 +19,10 @@ class Place(msgspec.Struct, frozen=True, order=True):
         return f"{self.file}:{self.line}:{self.column}"
 
 
+REQUEST = Place("request")
+"""The place of what stands in no file: it came with a request."""
+
+
 class Problem(msgspec.Struct, frozen=True):
     """Something wrong at a place: an error stops the load, a warning does not."""
 

@@ -8,10 +8,10 @@ from remit.errors import NotFoundError
 from remit.model.capability import Ref
 from remit.model.composition import Composition, Flag, Scalar
 from remit.model.definitions import Definitions
-from remit.model.event import Effect
+from remit.model.event import Effect, PlacedEffect, least
 from remit.model.grant import Grant
 from remit.model.json_schema import config_mistakes, shown
-from remit.model.place import DefinitionError, Problem, by_place
+from remit.model.place import REQUEST, DefinitionError, Problem, by_place
 from remit.model.suggest import did_you_mean
 from remit.policy.catalogue import (
     Catalogue,
@@ -21,7 +21,6 @@ from remit.policy.catalogue import (
 from remit.policy.flatten import Layer, flatten
 from remit.policy.lineage import bind, by_name, check_variables, declared_variables, lineages
 from remit.policy.made import add_made
-from remit.policy.narrowing import narrow_effect
 from remit.policy.resolve import make_grant
 from remit.policy.review import Approval
 from remit.policy.universe import Universe
@@ -155,8 +154,12 @@ def _resolve(
     profile: str,
     given: Mapping[str, Scalar],
     merged: Merged | None = None,
+    ceiling: Effect | None = None,
 ) -> Grant:
     layer, environment = layer_of(catalogue, profile, given, merged)
+    if ceiling:
+        asked = PlacedEffect(ceiling, REQUEST)
+        layer = msgspec.structs.replace(layer, max_effect=least([layer.max_effect, asked]))
     composition = catalogue.compositions[profile]
     grant = make_grant(catalogue, composition, layer, environment)
     warnings = grant_warnings(catalogue, composition, layer, grant)
@@ -178,5 +181,6 @@ def resolve(
         DefinitionError: a variable's value cannot stand where the profile uses it.
     """
     _known(catalogue, profile)
-    grant = _resolve(catalogue, profile, variables) if variables else catalogue.grants[profile]
-    return narrow_effect(catalogue, grant, max_effect) if max_effect else grant
+    if not variables and max_effect is None:
+        return catalogue.grants[profile]
+    return _resolve(catalogue, profile, variables or {}, ceiling=max_effect)

@@ -22,4 +22,7 @@ def refusal(grant: Grant, event: str) -> Reason:
     for pattern in grant.pending_patterns:
         if pattern.covers(event):
             return "review_pending"
+    for pattern in grant.capped:
+        if pattern.covers(event):
+            return "explicit_deny"
     return "no_grant"

@@ -9,7 +9,7 @@ from remit.model.agent import AgentSpec
 from remit.model.capability import Ref
 from remit.model.composition import Composition, Flag, Part, Scalar, Text
 from remit.model.grant import Grant
-from remit.model.place import Place, Problem
+from remit.model.place import REQUEST, Problem
 from remit.model.suggest import did_you_mean
 from remit.model.tool import ToolEntry
 from remit.policy.catalogue import Catalogue
@@ -19,8 +19,6 @@ from remit.policy.narrowing import confine
 from remit.policy.resolve import make_grant
 from remit.policy.warnings import check_entries, grant_warnings
 
-REQUEST = Place("request")
-"""The place of what an agent was given beside its profile."""
 _CHANGES = "\0changes"
 """The name of an agent's own changes: no profile can have it."""
 

@@ -14,13 +14,14 @@ from remit.model.composition import Scalar
 from remit.model.decision import Reason
 from remit.model.names import EventName
 from remit.model.patterns import EventPattern
-from remit.model.place import Place
+from remit.model.place import REQUEST, Place
 from remit.model.suggest import nearest
 from remit.policy.catalogue import Catalogue
+from remit.policy.ceiling import Caught, excess_of, lets_through
 from remit.policy.compiler import layer_of
-from remit.policy.delegate import REQUEST, agent_layer
+from remit.policy.delegate import agent_layer
 from remit.policy.flatten import Layer
-from remit.policy.resolve import chosen, gated_capabilities, hold
+from remit.policy.resolve import chosen, gated_capabilities, hold, refusals
 
 _NEAR = 5
 
@@ -152,14 +153,20 @@ def explain_layer(
     granted_by = (*by_capability, *(() if is_gated else added))
     denied_by = _deny_rules(catalogue, layer, name)
     held = hold(catalogue, profile, layer, reviewed)
+    refused = refusals(catalogue, layer, held, gated)
+    above = (
+        ()
+        if granted_by and lets_through(catalogue, layer.max_effect, name)
+        else _ceiling(layer, refused, name)
+    )
     pending = () if granted_by else _pending(catalogue, held.pending, gated, layer, name)
     reason: Reason = "granted"
     if denied_by:
         reason = "explicit_deny"
     elif not exists:
         reason = "unknown_event"
-    elif not granted_by:
-        reason = "review_pending" if pending else "no_grant"
+    elif above or not granted_by:
+        reason = refused.reason(EventName(name))
     is_missing = exists and reason == "no_grant"
     return Explanation(
         subject=profile,
@@ -167,19 +174,29 @@ def explain_layer(
         allowed=reason == "granted",
         reason=reason,
         granted_by=granted_by,
-        denied_by=denied_by,
+        denied_by=(*denied_by, *above),
         pending=pending,
         near_misses=near_misses(catalogue, name) if is_missing or not exists else (),
         revision=catalogue.revision,
-        causes=_causes(catalogue, layer, name) if is_missing else (),
+        causes=_causes(catalogue, layer, name) if is_missing or (above and exists) else (),
         repair=_repair(catalogue, profile, name) if is_missing else None,
     )
+
+
+def _ceiling(layer: Layer, refused: Caught, event: str) -> tuple[Rule, ...]:
+    """The line that says `max_effect`; by patterns alone, as denials speak of what is not there."""
+    ceiling = layer.max_effect
+    is_capped = any(pattern.covers(EventName(event)) for pattern in refused.capped)
+    return (Rule(str(ceiling), ceiling.place),) if ceiling and is_capped else ()
 
 
 def _causes(catalogue: Catalogue, layer: Layer, event: str) -> tuple[Obstacle, ...]:
     """What looks as if it gave the event, and does not."""
     found = []
     spec = catalogue.universe.specs[event]
+    if layer.max_effect and not lets_through(catalogue, layer.max_effect, event):
+        message = excess_of(catalogue, layer.max_effect, event)
+        found.append(Obstacle("max_effect", message, "", layer.max_effect.place))
     flags = [(name, flag) for name, flag in layer.flags.items() if flag.on]
     for name, flag in flags:
         definition = catalogue.capabilities[name]

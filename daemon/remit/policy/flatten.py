@@ -1,9 +1,9 @@
 """A profile and everything it builds on, merged into one layer.
 
 Among equals (several parents, several mixins, several components) order never matters: a capability
-switched off by one of them is off, lists are joined, and the smallest limit wins. Between ranks the
-later one decides about its flags, its launcher and its exposure: parents, then mixins, then the
-profile's own keys. Neither a denial nor a demand for approval is ever undone.
+switched off by one of them is off, lists are joined, the smallest limit and the lowest `max_effect`
+win. Between ranks the later one decides about its flags, its launcher and its exposure: parents,
+then mixins, then the profile's own keys. No denial, `max_effect` or demand for approval is undone.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,6 +18,7 @@ from remit.model.composition import (
     Part,
     Scalar,
 )
+from remit.model.event import PlacedEffect, least
 from remit.model.exposure import EXPOSURES, PlacedExposure
 from remit.model.launch import Launch, PlacedLaunch
 from remit.model.limits import NO_LIMITS, Limits
@@ -35,6 +36,7 @@ class Layer(msgspec.Struct, frozen=True):
     disallowed: tuple[ToolEntry, ...] = ()
     approval: tuple[ToolEntry, ...] = ()
     limits: Limits = NO_LIMITS
+    max_effect: PlacedEffect | None = None
     prompt: str = ""
     launcher: PlacedLaunch | None = None
     exposure: PlacedExposure | None = None
@@ -152,6 +154,7 @@ def _joined(layers: list[Layer]) -> Layer:
         disallowed=_union(layer.disallowed for layer in layers),
         approval=_union(layer.approval for layer in layers),
         limits=limits,
+        max_effect=least(layer.max_effect for layer in layers),
         prompt="\n\n".join(layer.prompt for layer in layers if layer.prompt),
         pinned=_union(layer.pinned for layer in layers),
     )
@@ -187,6 +190,7 @@ def _layer_of(
         disallowed=entries(part.disallowed, environment, problems),
         approval=entries(part.approval, environment, problems),
         limits=part.limits,
+        max_effect=part.max_effect,
         prompt=filled(part.prompt, environment, problems) if part.prompt else "",
         launcher=_launcher(part.launcher, environment, problems) if part.launcher else None,
         exposure=part.exposure,

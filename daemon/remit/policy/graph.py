@@ -117,6 +117,7 @@ def _profile_card(catalogue: Catalogue, name: str, *, compact: bool) -> Card:
     lines = [Line(f"+ {entry.text}", "adds") for entry in layer.allowed]
     lines += [Line(f"- {entry.text}", "denies", denied=True) for entry in layer.disallowed]
     count = f"{len(grant.events)} events"
+    limited = [f"max effect: {grant.max_effect}"] if grant.max_effect else []
     tools = f", {len(grant.claude_tools)} model tools" if grant.claude_tools else ""
     return Card(
         id=f"profile:{name}",
@@ -124,7 +125,7 @@ def _profile_card(catalogue: Catalogue, name: str, *, compact: bool) -> Card:
         column=0,
         title=name,
         description=composition.description,
-        marks=(count + tools, *(f"waits for review: {n}" for n in grant.pending_review)),
+        marks=(count + tools, *limited, *(f"waits for review: {n}" for n in grant.pending_review)),
         lines=() if compact else _cut(lines),
     )
 

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from remit.model.event import Effect, effect_at_most
+from remit.model.event import Effect
 from remit.model.grant import Grant
 from remit.policy.catalogue import Catalogue
 
@@ -12,8 +12,8 @@ def narrow_effect(catalogue: Catalogue, grant: Grant, ceiling: Effect) -> Grant:
 
     Nobody states the effect of a model tool, and what is not stated never qualifies: none is kept.
     """
-    specs = catalogue.universe.specs
-    kept = frozenset(name for name in grant.events if effect_at_most(specs[name], ceiling))
+    universe = catalogue.universe
+    kept = frozenset(universe.names_in(grant.bits & universe.at_most[ceiling]))
     narrowed = _with_events(catalogue, grant, kept)
     return msgspec.structs.replace(narrowed, claude_tools=frozenset())
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from remit.model.event import Effect, is_looser
 from remit.model.grant import Grant
 from remit.model.launch import NOTHING, Launch
 from remit.model.limits import is_wider
@@ -40,6 +41,8 @@ class Change(msgspec.Struct, frozen=True):
     pinned_added: tuple[str, ...] = ()
     """Events that are listed whatever the exposure."""
     pinned_removed: tuple[str, ...] = ()
+    max_effect_changed: tuple[Effect | None, ...] = ()
+    """How much its events may do at the most, before and after, when that differs."""
     review_added: tuple[str, ...] = ()
     """Capabilities that now wait for a security review."""
     review_removed: tuple[str, ...] = ()
@@ -53,7 +56,11 @@ class Change(msgspec.Struct, frozen=True):
     def widens(self) -> bool:
         """Tell whether anybody gets more than before, or could be given more."""
         gains = (self.granted, self.tools_granted, self.approval_removed, self.denied_removed)
-        return any(gains) or self._raised
+        return any(gains) or self._raised or self._loosened
+
+    @property
+    def _loosened(self) -> bool:
+        return bool(self.max_effect_changed) and is_looser(*self.max_effect_changed)
 
     @property
     def _raised(self) -> bool:
@@ -194,6 +201,7 @@ def _compare_profiles(before: Grant, after: Grant, altered: frozenset[str]) -> C
     old = {*before.denied_events, *before.denied_tools}
     new = {*after.denied_events, *after.denied_tools}
     exist = before.revision and after.revision
+    ceilings = (before.max_effect, after.max_effect)
     return msgspec.structs.replace(
         change,
         review_added=tuple(sorted(waits - waited)),
@@ -205,6 +213,7 @@ def _compare_profiles(before: Grant, after: Grant, altered: frozenset[str]) -> C
         denied_removed=tuple(sorted(old - new - {*change.granted, *change.tools_granted}))
         if exist
         else (),
+        max_effect_changed=ceilings if exist and ceilings[0] != ceilings[1] else (),
         launcher_changed=_launchers(before, after),
         pinned_added=_beyond(after, before),
         pinned_removed=_beyond(before, after),

@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from itertools import islice, product
 from typing import Any
 
+import msgspec
+
 from remit.errors import ConflictError
 from remit.model.composition import Composition, Condition, Scalar
 from remit.model.definitions import Definitions
@@ -20,13 +22,22 @@ MAX_ENVIRONMENTS = 64
 def compile_beside(
     catalogue: Catalogue, compositions: Iterable[Composition], universe: Universe
 ) -> Catalogue:
-    """Compile profiles with the capabilities and approvals of a catalogue."""
+    """Compile profiles with the capabilities and approvals of a catalogue.
+
+    Without any `max_effect`: what is the same without it is the same under it, whatever the events
+    do that are written down already and do not exist yet.
+    """
     return compile_definitions(
-        Definitions(tuple(catalogue.capabilities.values()), tuple(compositions)),
+        Definitions(tuple(catalogue.capabilities.values()), tuple(map(_unlimited, compositions))),
         universe,
         revision=catalogue.revision,
         approvals=catalogue.approvals,
     )
+
+
+def _unlimited(composition: Composition) -> Composition:
+    parts = (msgspec.structs.replace(part, max_effect=None) for part in composition.parts)
+    return msgspec.structs.replace(composition, parts=tuple(parts))
 
 
 def prove_same(

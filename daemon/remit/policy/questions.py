@@ -41,7 +41,11 @@ def gives(catalogue: Catalogue, name: str) -> dict[str, Any]:
         "claude_tools": sorted(tools),
         "requires": [member for member in closure if member != found],
         "limits": limits.to_json(),
-        "system_prompt": definition.system_prompt,
-        "config_schema": definition.config_schema,
+        **said(system_prompt=definition.system_prompt, config_schema=definition.config_schema),
         "security_review_required": definition.security_review_required,
     }
+
+
+def said(**fields: Any) -> dict[str, Any]:
+    """The fields that say something: what nobody wrote is absent, and not empty."""
+    return {name: value for name, value in fields.items() if value not in (None, "")}

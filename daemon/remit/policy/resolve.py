@@ -1,8 +1,8 @@
 """From a profile to a grant.
 
 The order is fixed: base, extends, mixins, flags, requires, additional tools, disallowed tools,
-review gate, parent ceiling. Denials come after everything that adds, so nothing re-adds what they
-took.
+`max_effect`, review gate, parent ceiling. Denials come after everything that adds, so nothing
+re-adds what they took.
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,10 +11,11 @@ import msgspec
 
 from remit.model.composition import Composition, Scalar
 from remit.model.grant import Grant, Share
-from remit.model.limits import NO_LIMITS
+from remit.model.limits import NO_LIMITS, Limits
 from remit.model.patterns import EventPattern
 from remit.model.tool import ToolEntry
 from remit.policy.catalogue import Catalogue
+from remit.policy.ceiling import Caught, beyond, caught
 from remit.policy.flatten import Layer
 from remit.policy.made import made_limits, shares_of
 from remit.policy.universe import Universe
@@ -71,21 +72,10 @@ def make_grant(
     """Compile a flattened profile into a grant, without its warnings."""
     universe = catalogue.universe
     holding = hold(catalogue, composition.name, layer, reviewed)
-    exposed = unexposed = 0
-    tools: set[str] = set()
-    limits = layer.limits
-    for name in holding.active:
-        definition = catalogue.capabilities[name]
-        if definition.mcp_tools:
-            exposed |= catalogue.own_events[name]
-        else:
-            unexposed |= catalogue.own_events[name]
-        if definition.claude_tools:
-            tools.update(ref.name for ref in definition.claude_tools)
-        if definition.resource_limits is not NO_LIMITS:
-            limits = limits.smallest(definition.resource_limits)
-    bits = held_bits = exposed | unexposed
-    held_tools = frozenset(tools)
+    given = _given(catalogue, holding, layer.limits)
+    exposed, held_tools = given.exposed, given.tools
+    bits = held_bits = given.bits
+    tools = set(held_tools)
     for entry in layer.allowed:
         added = universe.granted_by(entry.pattern) if entry.pattern else 0
         bits |= added
@@ -97,33 +87,64 @@ def make_grant(
         tools -= {ref.name for ref in catalogue.capabilities[name].claude_tools} - held_tools
     denied = covered_bits(catalogue, layer.disallowed)
     tools -= _denied_tools(layer.disallowed, tools)
-    bits &= ~denied
+    cut = bits & beyond(catalogue, layer.max_effect)
+    cut_tools = frozenset(tools) if layer.max_effect else frozenset()
+    bits &= ~(denied | cut)
     exposed &= bits & ~universe.pushed
     events = frozenset(universe.names_in(bits))
     stopped = _stopped_by_review(catalogue, gated, layer.allowed, held_bits, held_tools)
+    refused = refusals(catalogue, layer, holding, gated)
     return Grant(
         profile=composition.name,
         revision=catalogue.revision,
         bits=bits,
         events=events,
         denied=_denials(universe, layer.disallowed),
-        denied_events=tuple(universe.names_in(denied)),
+        capped=refused.capped,
+        max_effect=layer.max_effect.effect if layer.max_effect else None,
+        denied_events=tuple(universe.names_in(denied | cut)),
         approval_required=_waiting_events(catalogue, layer, bits),
         exposed=events if exposed == bits else frozenset(universe.names_in(exposed)),
         exposure=layer.exposure.mode if layer.exposure else "all",
         pinned=_covered(catalogue, layer.pinned, exposed),
-        claude_tools=frozenset(tools),
-        denied_tools=frozenset(e.model_tool for e in layer.disallowed if e.model_tool),
-        limits=made_limits(catalogue, holding.active, limits),
+        claude_tools=frozenset(tools) - cut_tools,
+        denied_tools=cut_tools.union(e.model_tool for e in layer.disallowed if e.model_tool),
+        limits=given.limits,
         capabilities=holding.active,
         pending_review=tuple(sorted({*holding.pending, *stopped})),
-        pending_patterns=_pending_patterns(catalogue, holding.pending, gated, layer.allowed),
+        pending_patterns=refused.waiting,
         prompt=layer.prompt,
         launcher=layer.launcher,
         config={n: f.config for n, f in layer.flags.items() if f.on and f.config is not None},
         variables=dict(environment),
         shares=_shares(catalogue, layer, holding, held_bits, held_tools, gated),
     )
+
+
+class _Given(msgspec.Struct, frozen=True):
+    """What the capabilities of a profile give together, before any list of its own."""
+
+    bits: int
+    exposed: int
+    tools: frozenset[str]
+    limits: Limits
+
+
+def _given(catalogue: Catalogue, holding: Holding, limits: Limits) -> _Given:
+    exposed = unexposed = 0
+    tools: set[str] = set()
+    for name in holding.active:
+        definition = catalogue.capabilities[name]
+        if definition.mcp_tools:
+            exposed |= catalogue.own_events[name]
+        else:
+            unexposed |= catalogue.own_events[name]
+        if definition.claude_tools:
+            tools.update(ref.name for ref in definition.claude_tools)
+        if definition.resource_limits is not NO_LIMITS:
+            limits = limits.smallest(definition.resource_limits)
+    limits = made_limits(catalogue, holding.active, limits)
+    return _Given(exposed | unexposed, exposed, frozenset(tools), limits)
 
 
 def _shares(
@@ -138,13 +159,13 @@ def _shares(
     made = [name for name in holding.active if name in catalogue.made]
     if not made:
         return ()
-    shut = covered_bits(catalogue, layer.disallowed)
+    shut = covered_bits(catalogue, layer.disallowed) | beyond(catalogue, layer.max_effect)
     tools: set[str] = set()
     for name in gated:
         shut |= catalogue.own_events[name] & ~held_bits
         tools |= {ref.name for ref in catalogue.capabilities[name].claude_tools} - held_tools
     offered = {tool for name in made for tool in catalogue.made[name].claude_tools}
-    tools |= _denied_tools(layer.disallowed, offered)
+    tools |= offered if layer.max_effect else _denied_tools(layer.disallowed, offered)
     waiting = catalogue.universe.approved_only | covered_bits(catalogue, layer.approval)
     shares = shares_of(catalogue, made, shut=shut, waiting=waiting, shut_tools=frozenset(tools))
     pinned = covered_bits(catalogue, layer.pinned)
@@ -215,6 +236,16 @@ def _stopped_by_review(
         if events or tools & added_tools:
             stopped.add(name)
     return stopped
+
+
+def refusals(catalogue: Catalogue, layer: Layer, holding: Holding, gated: Iterable[str]) -> Caught:
+    """The patterns by which names are refused that nothing denies outright."""
+    waiting = _pending_patterns(catalogue, holding.pending, gated, layer.allowed)
+    if layer.max_effect is None:
+        return Caught(waiting)
+    listed = (catalogue.universe.present(e.pattern) for e in layer.allowed if e.pattern)
+    giving = (*_patterns_of(catalogue, holding.active), *listed)
+    return caught(catalogue, layer.max_effect, giving=giving, waiting=waiting)
 
 
 def _pending_patterns(

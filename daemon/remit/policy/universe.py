@@ -10,7 +10,7 @@ from itertools import compress
 
 import msgspec
 
-from remit.model.event import EventSpec
+from remit.model.event import EFFECTS, Effect, EventSpec, effect_at_most
 from remit.model.names import parse_event_name
 from remit.model.patterns import EventPattern
 
@@ -32,6 +32,8 @@ class Universe(msgspec.Struct, frozen=True, eq=False, weakref=True):
     """Bits of the events whose every call needs an operator's yes."""
     pushed: int = 0
     """Bits of the events that nobody calls: they are no tools."""
+    at_most: Mapping[Effect, int] = {}
+    """Bits of the events that do no more than that; one of unknown effect is in none of them."""
 
     @property
     def everything(self) -> int:
@@ -114,7 +116,11 @@ def make_universe(specs: Iterable[EventSpec]) -> Universe:
     named_only = sum(1 << index[name] for name in names if not by_name[name].wildcard)
     approved_only = sum(1 << index[name] for name in names if by_name[name].approval)
     pushed = sum(1 << index[name] for name in names if by_name[name].pushed)
-    return Universe(by_name, names, index, aliases, named_only, approved_only, pushed)
+    at_most: dict[Effect, int] = {
+        effect: sum(1 << index[name] for name in names if effect_at_most(by_name[name], effect))
+        for effect in EFFECTS
+    }
+    return Universe(by_name, names, index, aliases, named_only, approved_only, pushed, at_most)
 
 
 def universe_of_names(names: Iterable[str]) -> Universe:

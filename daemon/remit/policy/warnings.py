@@ -7,6 +7,7 @@ from remit.model.suggest import did_you_mean
 from remit.model.tool import KNOWN_MODEL_TOOLS, ToolEntry
 from remit.model.upstream import NAMESPACE
 from remit.policy.catalogue import Catalogue, dead_pattern
+from remit.policy.ceiling import ceiling_warnings
 from remit.policy.flatten import Layer
 from remit.policy.pins import exposure_warnings
 
@@ -96,6 +97,7 @@ def grant_warnings(
         *_review_warnings(composition, grant),
         *_broken_requirements(catalogue, composition, layer, grant),
         *exposure_warnings(catalogue, layer, grant),
+        *ceiling_warnings(catalogue, layer),
     ]
 
 
@@ -205,4 +207,5 @@ def _taken(catalogue: Catalogue, layer: Layer, grant: Grant) -> dict[str, list[t
                 events = catalogue.universe.names_in(left & bits)
                 taken[name] += [(event, entry.place) for event in events]
                 touched[name] = left & ~bits
-    return taken
+    # What `max_effect` takes is nobody's mistake: it is there to take a part of what comes.
+    return {name: found for name, found in taken.items() if found}

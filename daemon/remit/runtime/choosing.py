@@ -9,10 +9,11 @@ from remit.errors import InvalidDataError, RemitError
 from remit.model.agent import AgentSpec, Chosen
 from remit.model.grant import Grant
 from remit.model.json_schema import config_mistakes, shown
+from remit.model.place import REQUEST
 from remit.model.suggest import did_you_mean
 from remit.model.tool import ToolEntry
 from remit.policy.catalogue import Catalogue
-from remit.policy.delegate import REQUEST, request_warnings
+from remit.policy.delegate import request_warnings
 from remit.runtime.context import Context
 from remit.runtime.view import visible_capabilities
 
@@ -116,22 +117,33 @@ def spec_warnings(
 
 
 def _dropped(ctx: Context, spec: AgentSpec, own: Grant) -> list[dict[str, str]]:
-    """Tools that were added by name and are held back by a review."""
+    """Tools that were added by name and are held back, by `max_effect` or by a review."""
     universe = ctx.catalogue.universe
     found = []
     for text in spec.additional_tools:
         entry = ToolEntry.parse(text, REQUEST)
         if entry.pattern is None:
             is_held = entry.model_tool in own.claude_tools | own.denied_tools
+            is_capped = own.max_effect is not None
         else:
             name = universe.canonical(entry.pattern.prefix)
             covered = own.events.union(own.denied_events)
             is_seen = name in universe.index and (ctx.sees_everything or name in ctx.grant.events)
             is_held = not entry.pattern.exact or not is_seen or name in covered
-        if not is_held:
+            is_capped = is_seen and name not in own.events and _is_above(ctx.catalogue, own, name)
+        if is_capped and not ctx.sees_everything:  # who does is told as a file would be
+            message = f"{text!r} is not given: its profile lets through {own.max_effect!r} at most"
+            found.append({"code": "above_max_effect", "message": message, "tool": text})
+        elif not (is_held or is_capped):
             message = f"{text!r} is not given: what holds it waits for a security review"
             found.append({"code": "review_pending", "message": message, "tool": text})
     return found
+
+
+def _is_above(catalogue: Catalogue, own: Grant, event: str) -> bool:
+    universe = catalogue.universe
+    kept = universe.everything if own.max_effect is None else universe.at_most[own.max_effect]
+    return not kept & universe.bits_of([event])
 
 
 STATUS_CODES = ("retired", "coming_soon", "deprecated")

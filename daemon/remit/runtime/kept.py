@@ -12,6 +12,7 @@ import structlog
 
 from remit.config.files import Files
 from remit.errors import RemitError
+from remit.model.event import Effect
 from remit.model.exposure import Exposure
 from remit.model.grant import Grant
 from remit.model.launch import Launch, PlacedLaunch
@@ -42,6 +43,7 @@ class _KeptGrant(msgspec.Struct, frozen=True, array_like=True):
     exposure: Exposure = "all"
     pinned: bytes = b""
     launch: Launch | None = None
+    max_effect: Effect | None = None
 
 
 class _KeptGrants(msgspec.Struct, frozen=True):
@@ -99,6 +101,7 @@ def _kept(catalogue: Catalogue, grant: Grant) -> _KeptGrant:
         grant.exposure,
         packed(universe.bits_of(grant.pinned)),
         grant.launcher.launch if grant.launcher else None,
+        grant.max_effect,
     )
 
 
@@ -147,6 +150,7 @@ def _grants_of(kept: _KeptGrants) -> dict[str, Grant]:
             exposure=one.exposure,
             pinned=frozenset(names_in(one.pinned)),
             launcher=PlacedLaunch(one.launch, _KEPT) if one.launch else None,
+            max_effect=one.max_effect,
         )
         for profile, one in kept.profiles.items()
     }

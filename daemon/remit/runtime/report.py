@@ -3,9 +3,12 @@
 from collections.abc import Iterable
 from typing import Any
 
+from remit.model.capability import Capability
+from remit.model.composition import Composition
 from remit.model.grant import Grant
 from remit.model.place import Problem
 from remit.policy.catalogue import Catalogue
+from remit.policy.questions import said
 
 
 def grant_report(grant: Grant) -> dict[str, Any]:
@@ -19,6 +22,7 @@ def grant_report(grant: Grant) -> dict[str, Any]:
         "approval_required": sorted(grant.approval_required),
         "allowed_claude_tools": sorted(grant.claude_tools),
         "denied_claude_tools": sorted(grant.denied_tools),
+        **said(max_effect=grant.max_effect),
         "exposure": grant.exposure,
         "pinned": sorted(grant.pinned),
         "limits": grant.limits.to_json(),
@@ -27,6 +31,15 @@ def grant_report(grant: Grant) -> dict[str, Any]:
         "prompt": grant.prompt,
         "warnings": [problem.to_json() for problem in grant.warnings],
     }
+
+
+def remarks(definition: Capability | Composition) -> dict[str, Any]:
+    """What the author of a definition says about it beside what it gives."""
+    return said(
+        version=definition.version,
+        author=definition.author,
+        metadata=definition.metadata or None,
+    )
 
 
 def check_report(catalogue: Catalogue | None, problems: Iterable[Problem]) -> dict[str, Any]:

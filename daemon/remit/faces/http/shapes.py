@@ -95,8 +95,8 @@ class Capability(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     description: str
     status: str
-    icon: str
-    category: str
+    icon: str | msgspec.UnsetType = msgspec.UNSET
+    category: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class CapabilityPage(msgspec.Struct, frozen=True):

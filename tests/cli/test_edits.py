@@ -222,6 +222,8 @@ capabilities:
         "tool_name_conflicts",
         "exposure_mistakes",
         "commands_not_allowed",
+        "handler_mistakes",
+        "other_capability",
     }
     (dead,) = report["dead_patterns"]
     assert (dead["name"], dead["file"], dead["line"]) == ("ghost:*", "mine/capabilities.yaml", 5)

@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -18,6 +19,8 @@ import remit_client.sync
 _SERVE = re.compile(r"(remit|\./tools/run) serve( .*)?")
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 _SECONDS = 30
+_PORT = "7421"
+"""The port of the pages; whoever reads them may have a daemon there."""
 
 
 class Terminal:
@@ -29,9 +32,11 @@ class Terminal:
         self._code = 0
         self._daemon: subprocess.Popen[str] | None = None
         self._environment = _environment(home)
+        self._port = _free_port()
 
     def run(self, command: str) -> tuple[int, str]:
-        """Run one line; answers its exit code and what it printed, with the paths of the pages."""
+        """Run one line; answers its exit code and what it printed, as the pages would show it."""
+        command = command.replace(_PORT, self._port)
         if _SERVE.fullmatch(command):
             return 0, self._plain(self._serve(command))
         if "kill -HUP" in command:
@@ -86,7 +91,7 @@ class Terminal:
             return health["revision"], health["stale"]
 
     def _plain(self, text: str) -> str:
-        return _ANSI.sub("", text).replace(f"{ROOT}/", "")
+        return _ANSI.sub("", text).replace(f"{ROOT}/", "").replace(self._port, _PORT)
 
     def close(self) -> None:
         """Stop the daemon, if the page started one; it must end well."""
@@ -96,6 +101,12 @@ class Terminal:
         with self._daemon, self._daemon.stdout:
             self._daemon.terminate()
             assert self._daemon.wait(_SECONDS) == 0
+
+
+def _free_port() -> str:
+    """A port of five digits, which stands in no other number of a page."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return str(listener.getsockname()[1])
 
 
 def _environment(home: Path) -> dict[str, str]:
@@ -117,6 +128,8 @@ def open_terminal() -> Generator[Terminal]:
         _script(checkout / "tools" / "run", "-P -m remit")
         _script(home / "bin" / "remit", "-P -m remit")
         _script(home / "bin" / "python", "")
+        if shutil.which("curl") is None:
+            _script(home / "bin" / "curl", str(ROOT / "tests" / "docs" / "curl.py"))
         (checkout / ".venv" / "bin").mkdir(parents=True)
         _script(checkout / ".venv" / "bin" / "python", "")
         shutil.copy(ROOT / "capabilities.yaml", checkout)

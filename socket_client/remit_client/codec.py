@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from remit_client.errors import InvalidData, TooLarge
+from remit_client.values import Misfit, misfit
 from remit_client.wire import Answer, Cancel, Gap, Progress, Push, RequestId
 
 MAX_MESSAGE = 1 << 20
@@ -37,12 +38,18 @@ def encode_question(question: Question) -> bytes:
     try:
         body = _encode(question)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
-        hint = "send dicts, lists, strings, numbers, booleans and None"
-        raise InvalidData(f"the data cannot be sent: {error}", hint=hint) from error
+        raise _unsendable(question.data, error) from error
     if len(body) > MAX_MESSAGE:
         message = f"the request has {len(body)} bytes, at most {MAX_MESSAGE} fit"
         raise TooLarge(message, hint="send it in parts")
     return body
+
+
+def _unsendable(data: Any, error: Exception) -> InvalidData:
+    found = misfit(data) or Misfit("$", str(error))
+    hint = "send dicts, lists, strings, numbers, booleans and None"
+    message = f"the data cannot be sent: {found.problem}"
+    return InvalidData(message, hint=hint, details={"path": found.path})
 
 
 def encode_cancel(request_id: RequestId) -> bytes:

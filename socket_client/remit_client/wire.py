@@ -4,7 +4,7 @@ Frames are `[version] [kind] [body]` (the daemon's ROUTER sees a routing id befo
 Bodies of version `R1` are msgpack, of `J1` JSON; the structs are the same.
 """
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -19,15 +19,18 @@ PUSH = b"E"
 GAP = b"G"
 
 RequestId = int | str
+TEXT_LIMIT = 256
+"""So many characters has a text of a request at the most, apart from its data."""
+_Text = Annotated[str, msgspec.Meta(max_length=TEXT_LIMIT)]
 
 
 class Request(msgspec.Struct):
     """A client asks for one event; `data` stays undecoded until the caller may use it."""
 
-    id: RequestId
-    event: str
+    id: int | _Text
+    event: _Text
     data: msgspec.Raw = msgspec.Raw(b"")
-    session: str | None = None
+    session: _Text | None = None
     min_revision: int | None = None
 
 
@@ -63,7 +66,7 @@ class Progress(msgspec.Struct, omit_defaults=True):
 class Cancel(msgspec.Struct):
     """The client no longer wants the answer to this request."""
 
-    id: RequestId
+    id: int | _Text
 
 
 class Push(msgspec.Struct):

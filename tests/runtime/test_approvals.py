@@ -42,7 +42,6 @@ async def test_an_approval_counts_for_exactly_its_arguments(desk: GatedDesk) -> 
         {"number": 2, "why": "a"},
         {"number": 1},
         {"number": 1, "why": "b"},
-        {"number": 1, "why": b"a"},
         {"number": 1, "why": ["a"]},
     ):
         await pending(desk, other)
@@ -54,9 +53,8 @@ VALUES = st.recursive(
     st.none()
     | st.booleans()
     | st.integers(-(2**40), 2**40)
-    | st.floats()
-    | st.text(max_size=3)
-    | st.binary(max_size=3),
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=3),
     lambda inside: st.lists(inside, max_size=3) | st.dictionaries(st.text(max_size=2), inside),
     max_leaves=5,
 )

@@ -103,8 +103,10 @@ def call(  # noqa: PLR0913 - one argument an option
 ) -> None:
     """Call EVENT of the running daemon; a value that is JSON is taken as JSON, else as text."""
     from remit.cli.connection import connected  # noqa: PLC0415 - zmq, only with a daemon
+    from remit.runtime.decoding import check_value  # noqa: PLC0415 - the same
 
     request = _request_data(pairs, data)
+    check_value(request)
     with connected(ask.settings(), key) as remit:
         answer = remit.call(event, request, timeout=timeout, session=session)
     print_json(answer)

@@ -9,6 +9,7 @@ from remit.runtime.auditor import decisions_of
 from remit.runtime.context import Context
 from remit.runtime.registry import event_handler
 from remit.store.records import AuditRow, AuditWhere
+from remit.store.stored_json import shown_object
 
 Limit = Annotated[int, msgspec.Meta(ge=1, le=500)]
 Head = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
@@ -88,7 +89,7 @@ def _may_see(ctx: Context, row: AuditRow) -> bool:
 
 
 def _shown(row: AuditRow) -> dict[str, Any]:
-    details = msgspec.json.decode(row.entry.details)
+    details = shown_object(row.entry.details)
     fields = msgspec.structs.asdict(row.entry) | {"details": details}
     count = decisions_of(row.entry.outcome, details)
     return {"seq": row.seq, **fields, "count": count, "previous": row.previous, "hash": row.hash}

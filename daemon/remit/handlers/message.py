@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import msgspec
 
 from remit.bus.local import MAX_SUBSCRIPTIONS
-from remit.errors import InvalidDataError, TooLargeError
+from remit.errors import TooLargeError
 from remit.runtime.context import Context
 from remit.runtime.reach import connection_of
 from remit.runtime.registry import event_handler
@@ -18,7 +18,6 @@ CHANNEL_LIMIT = 200
 DATA_LIMIT = 65_536
 
 _READABLE = r"^[A-Za-z0-9][A-Za-z0-9_.:/@-]*$(?!\n)"
-_UNWRITABLE = (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError)
 
 Channel = Annotated[str, msgspec.Meta(max_length=CHANNEL_LIMIT, pattern=_READABLE)]
 Channels = Annotated[list[Channel], msgspec.Meta(min_length=1, max_length=MAX_SUBSCRIPTIONS)]
@@ -95,13 +94,7 @@ def direct(data: DirectMessage) -> None:
 
 
 def _check_data(data: Any) -> None:
-    """Only what every listener can be sent, in either format of the wire."""
-    try:
-        msgspec.msgpack.encode(data)
-        size = len(msgspec.json.encode(data))
-    except _UNWRITABLE as error:
-        message = f"the data have no form in JSON: {error}"
-        raise InvalidDataError(message, details={"path": "$.data"}) from None
+    size = len(msgspec.json.encode(data))
     if size > DATA_LIMIT:
         raise TooLargeError(
             f"the data have {size:,} bytes; {DATA_LIMIT:,} are the limit",

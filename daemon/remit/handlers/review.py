@@ -10,6 +10,7 @@ from remit.runtime.context import Context
 from remit.runtime.pairs import APPROVAL, CAPABILITY, CARD, Pair, card_in
 from remit.runtime.registry import event_handler
 from remit.store.records import Review, ReviewStatus
+from remit.store.stored_json import shown_object
 
 Limit = Annotated[int, msgspec.Meta(ge=1, le=200)]
 Note = Annotated[str, msgspec.Meta(max_length=1000)]
@@ -83,13 +84,13 @@ async def _status(ctx: Context, review: Review) -> ReviewStatus:
 
 
 def _call(review: Review, status: ReviewStatus) -> dict[str, Any]:
-    body = msgspec.json.decode(review.payload)
+    body = shown_object(review.payload)
     return {
         "id": review.id,
         "kind": APPROVAL,
         "status": "lapsed" if status == "expired" else status,
-        "event": body["event"],
-        "data": body["data"],
+        "event": review.subject,
+        "data": body.get("data", body),
         "session": body.get("session", ""),
         "requested_by": review.requested_by,
         "requested_at": review.requested_at,
@@ -122,7 +123,7 @@ def _is_within(ctx: Context, review: Review) -> bool:
     """Who could not touch a key of the state itself neither reads nor decides about it."""
     if ctx.grant.limits.state_prefixes is None or not review.subject.startswith("state:"):
         return True
-    data = msgspec.json.decode(review.payload)["data"]
+    data = shown_object(review.payload).get("data")
     key = data.get("key", data.get("prefix", "")) if isinstance(data, dict) else None
     return isinstance(key, str) and ctx.grant.limits.allow_key(key)
 

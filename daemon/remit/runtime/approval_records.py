@@ -14,6 +14,7 @@ from remit.errors import (
 from remit.model.session import SessionKey
 from remit.store.protocol import ReviewStore
 from remit.store.records import Review
+from remit.store.stored_json import shown_object
 
 USE = "approval_use"
 """The kind of the mark that an approval is used up."""
@@ -90,8 +91,8 @@ def unreadable() -> InvalidDataError:
 
 
 def digest_in(review: Review) -> str:
-    """The digest of the call that was asked for."""
-    return str(msgspec.json.decode(review.payload)["digest"])
+    """The digest of the call that was asked for; empty when it cannot be read."""
+    return str(shown_object(review.payload).get("digest", ""))
 
 
 def lapse_of(review: str) -> str:

@@ -38,6 +38,7 @@ from remit.runtime.pairs import APPROVAL
 from remit.runtime.summary import summary
 from remit.store.protocol import ReviewStore
 from remit.store.records import Review, ReviewStatus
+from remit.store.stored_json import shown_object
 
 log = structlog.get_logger()
 
@@ -106,10 +107,13 @@ class Approvals:
             async for review in stored_reviews(self._store, APPROVAL, status):
                 if closed & {use_of(review.id), lapse_of(review.id)}:
                     continue
-                if not self._is_over(review):
-                    self._live[digest_in(review)] = review
-                elif status != "rejected":
-                    await self._lapse(review)
+                if self._is_over(review):
+                    if status != "rejected":
+                        await self._lapse(review)
+                elif digest := digest_in(review):
+                    self._live[digest] = review
+                else:  # nobody can say what it is about: it approves nothing
+                    log.warning("approval_unreadable", review=review.id)
 
     def _is_over(self, review: Review) -> bool:
         """Tell whether nobody can still wait for it or use it, as far as a new daemon can tell.
@@ -173,7 +177,7 @@ class Approvals:
             # A decision that is stored but not known here would be heard of only after a restart.
             decided = await self._store.review_decide(review, status, by, note, self._clock())
         digest = digest_in(decided)
-        if self._live.get(digest, decided).id == decided.id:
+        if digest and self._live.get(digest, decided).id == decided.id:
             self._live[digest] = decided
         self._ring(decided.id)
         self._news.set()
@@ -303,14 +307,15 @@ class Approvals:
                     await self._store.review_add(self._mark(review, LAPSE, lapse_of(review.id)))
                 else:
                     await self._store.review_decide(review.id, "expired", "", "", self._clock())
-                asked = msgspec.json.decode(review.payload)
+                asked = shown_object(review.payload)
+                revision = asked.get("revision")
                 await self._auditor.record(
                     principal=review.requested_by,
                     event=review.subject,
                     outcome="lapsed",
                     reason="approval_required",
-                    decision=asked.get("decision", ""),
-                    revision=asked.get("revision", 0),
+                    decision=str(asked.get("decision", "")),
+                    revision=revision if isinstance(revision, int) else 0,
                     details={"review": review.id, "approved": review.status == "approved"},
                 )
         except ConflictError:

@@ -12,7 +12,7 @@ from remit.runtime.pairs import CARD
 from remit.store.protocol import ReviewStore
 from remit.store.records import Review, ReviewStatus
 
-DAMAGED = (msgspec.MsgspecError, KeyError, TypeError)
+DAMAGED = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, KeyError, TypeError)
 
 
 class CardDecision(msgspec.Struct, frozen=True):

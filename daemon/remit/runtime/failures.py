@@ -28,7 +28,9 @@ def failure_of(error: BaseException, *, error_id: str = "") -> Failure:
 def bad_data(error: Exception, kind: type[msgspec.Struct]) -> InvalidDataError:
     """Say where request data do not fit, and what was probably meant."""
     if not isinstance(error, msgspec.MsgspecError):
-        return InvalidDataError("the data cannot be read", details={"path": "$"})
+        deep = isinstance(error, RecursionError)
+        problem = "too much lies inside one another" if deep else "the text is not UTF-8"
+        return InvalidDataError(problem, details={"path": "$"})
     text = str(error)
     match = _PATH.search(text)
     path = match.group("path") if match else "$"

@@ -59,6 +59,13 @@ class Handler:
         return read_shape(self.function, str(self.spec.place))
 
     @cached_property
+    def is_open(self) -> bool:
+        """Tell whether a request may hold what only one format of the wire can carry."""
+        from remit.runtime.signature import is_open  # noqa: PLC0415 - see above
+
+        return is_open(self.shape.request_type)
+
+    @cached_property
     def from_msgpack(self) -> Callable[[bytes], Any]:
         """Decode request data of the wire's first format."""
         return msgspec.msgpack.Decoder(self.shape.request_type).decode

@@ -16,7 +16,7 @@ from remit.model.principal import OPERATOR_ID, RESERVED, Principal
 from remit.runtime.clock import ForwardClock
 from remit.runtime.fleet import Fleet
 from remit.runtime.session_keeper import load_sessions
-from remit.runtime.standing import agent_of, agent_of_key, has_its_parent, record_of
+from remit.runtime.standing import agent_of, agent_of_key, agents_of, has_its_parent, record_of
 from remit.runtime.tokens import TokenRing
 from remit.store.protocol import Store
 from remit.store.records import ClientKey
@@ -54,8 +54,10 @@ class KeyRing:
         for key in await store.key_list():
             self._take(key)
         orphans = []
-        for record in await store.agent_list():
-            agent = agent_of(record)
+        agents, unreadable = agents_of(await store.agent_list())
+        if unreadable:
+            log.warning("agents_unreadable", agents=unreadable)
+        for agent in agents:
             if has_its_parent(self._fleet, agent):
                 self.admit(agent)
             else:

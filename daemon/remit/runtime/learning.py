@@ -41,7 +41,7 @@ async def load_lessons(store: LessonStore, tenant: str, experience: Experience) 
     for body in (await store.lesson_list(tenant)).values():
         try:
             found.append(_decoder.decode(body))
-        except msgspec.MsgspecError:
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             continue
     experience.load(found)
 

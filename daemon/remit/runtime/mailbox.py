@@ -18,6 +18,7 @@ from remit.runtime.authority import Authority
 from remit.runtime.courier import Courier
 from remit.store.protocol import MailStore
 from remit.store.records import Mail
+from remit.store.stored_json import shown_value
 
 log = structlog.get_logger()
 
@@ -140,7 +141,7 @@ class Mailbox:
         return MAX_WAITING if limit is None else min(limit, MAX_WAITING)
 
     def _hand_over(self, mail: Mail) -> int:
-        return self._tell(mail.to, msgspec.json.decode(mail.message), mail.sender)
+        return self._tell(mail.to, shown_value(mail.message), mail.sender)
 
     def _tell(self, to: str, message: Any, sender: str) -> int:
         data = {"from": sender, "message": message}

@@ -19,6 +19,7 @@ from remit.model.names import NAME_LIMIT
 from remit.policy.toolnames import names_for
 from remit.runtime.call import Call, Job
 from remit.runtime.caller_names import event_named
+from remit.runtime.decoding import check_value
 from remit.runtime.failures import bad_data, failure_of
 from remit.runtime.tool_list import shown_tools, tool_entry, tool_list
 from remit_client.wire import Answer, Failure
@@ -153,6 +154,7 @@ def _decoded(call: Call) -> ToolRequest:
     data: Any = call.request.data
     try:
         if call.format == "object":
+            check_value(data)
             return msgspec.convert(data, ToolRequest)
         decode = msgspec.msgpack.decode if call.format == "msgpack" else msgspec.json.decode
         return decode(bytes(data), type=ToolRequest)

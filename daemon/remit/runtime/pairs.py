@@ -28,6 +28,8 @@ CAPABILITY = "capability"
 CARD = "card"
 """A card that looks suspicious."""
 
+_DAMAGED = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+
 
 class Pair(msgspec.Struct, frozen=True, order=True):
     """A capability of a profile, or of one agent."""
@@ -98,10 +100,17 @@ def payload_of(pair: Pair, decision: Decision) -> bytes:
 
 
 def decisions_in(reviews: Iterable[Review]) -> Decisions:
-    """The newest decision about each pair, of reviews from the oldest to the newest."""
+    """The newest decision about each pair, of reviews from the oldest to the newest.
+
+    One that cannot be read is no approval, and an older one of its pair counts no more.
+    """
     found: Decisions = {}
     for review in reviews:
-        body = msgspec.json.decode(review.payload, type=_Payload)
+        try:
+            body = msgspec.json.decode(review.payload, type=_Payload)
+        except _DAMAGED:
+            found.pop(Pair.parse(review.subject) or Pair("", ""), None)
+            continue
         found[Pair(body.profile, body.capability)] = Decision(
             review.status,
             body.scope,

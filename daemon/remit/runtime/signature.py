@@ -7,12 +7,22 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
+import msgspec.inspect as inspection
 
 from remit.errors import HandlerError
 from remit.runtime.given import GIVEN
 
 _ARGUMENT = re.compile(r"^\s{4,}(\*{0,2}\w+)(?: \([^)]*\))?:\s+(.*)$")
 _SECTION = re.compile(r"^(Args|Returns|Raises|Yields|Examples?):\s*$")
+
+_CLOSED = (
+    inspection.StrType,
+    inspection.BoolType,
+    inspection.NoneType,
+    inspection.LiteralType,
+    inspection.EnumType,
+    inspection.BytesType,
+)
 
 
 class Shape(msgspec.Struct, frozen=True):
@@ -92,6 +102,36 @@ def _default(value: Any) -> Any:
     if isinstance(value, list | dict | set) and value:
         return msgspec.field(default_factory=lambda: type(value)(value))
     return value
+
+
+def is_open(kind: Any) -> bool:
+    """Tell whether a value of this type may hold parts that one format of the wire cannot carry.
+
+    Text, booleans and bounded numbers are the same in both; a type of its own is read by itself.
+    """
+    return _is_open(inspection.type_info(kind), frozenset())
+
+
+def _is_open(kind: inspection.Type, around: frozenset[type]) -> bool:
+    match kind:
+        case inspection.IntType():
+            return not _is_bounded(kind)
+        case inspection.ListType() | inspection.VarTupleType() | inspection.SetType():
+            return _is_open(kind.item_type, around)
+        case inspection.DictType():
+            return _is_open(kind.key_type, around) or _is_open(kind.value_type, around)
+        case inspection.UnionType():
+            return any(_is_open(one, around) for one in kind.types)
+        case inspection.StructType():
+            inner = around | {kind.cls}
+            return kind.cls in around or any(_is_open(one.type, inner) for one in kind.fields)
+        case _:
+            return not isinstance(kind, _CLOSED)
+
+
+def _is_bounded(kind: inspection.IntType) -> bool:
+    lowest, highest = (kind.ge, kind.gt), (kind.le, kind.lt)
+    return any(one is not None for one in lowest) and any(one is not None for one in highest)
 
 
 def flat_schema(kind: Any) -> dict[str, Any]:

@@ -73,7 +73,7 @@ def standing_of(snapshot: "Snapshot") -> Standing:
     return Standing(
         approvals_in(decisions_in(snapshot.reviews)),
         tuple(_readable(snapshot.made)),
-        (*map(agent_of_key, snapshot.keys), *map(agent_of, snapshot.agents)),
+        (*map(agent_of_key, snapshot.keys), *agents_of(snapshot.agents)[0]),
         tuple(session_of(record) for record in snapshot.sessions),
         _names(snapshot.names),
         _last_good(snapshot.last_good),
@@ -154,6 +154,18 @@ def agent_of(record: AgentRecord) -> Agent:
         created_at=record.created_at,
         spec=msgspec.msgpack.decode(record.body, type=AgentSpec),
     )
+
+
+def agents_of(records: Iterable[AgentRecord]) -> tuple[list[Agent], list[str]]:
+    """The agents of some records, and the names of those that cannot be read: they do not live."""
+    agents: list[Agent] = []
+    unreadable: list[str] = []
+    for record in records:
+        try:
+            agents.append(agent_of(record))
+        except UNREADABLE:
+            unreadable.append(record.id)
+    return agents, unreadable
 
 
 def record_of(agent: Agent) -> AgentRecord:

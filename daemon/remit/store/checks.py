@@ -6,6 +6,7 @@ import msgspec
 
 from remit.errors import ConflictError, InvalidDataError, NotFoundError, TooLargeError
 from remit.model.principal import OPERATOR_ID
+from remit_client.values import misfit
 
 MAX_VALUE_BYTES = 16 * 1024 * 1024
 MAX_KEY_BYTES = 1024
@@ -16,21 +17,20 @@ _SURROGATES = range(0xD800, 0xE000)
 
 
 def encode_value(value: object) -> bytes:
-    """The JSON of a state value (NaN and infinity have no JSON and become null).
+    """The JSON of a state value that every format can carry.
 
     Raises:
         InvalidDataError: `value` has no JSON.
         TooLargeError: its JSON is beyond 16 MiB.
     """
-    try:
-        data = msgspec.json.encode(value)
-        msgspec.json.decode(data)  # what is too deep to be read back must not get in
-    except (TypeError, ValueError, RecursionError, msgspec.MsgspecError) as error:
+    found = misfit(value)
+    if found is not None:
         raise InvalidDataError(
-            f"the value cannot be kept as JSON: {error}",
+            f"the value cannot be kept as JSON: {found.problem}",
             hint="send text, numbers, true, false, null, lists and mappings of these",
-            details={"path": "$.value"},
-        ) from error
+            details={"path": f"$.value{found.path[1:]}"},
+        )
+    data = msgspec.json.encode(value)
     if len(data) > MAX_VALUE_BYTES:
         raise TooLargeError(
             f"the value has {len(data):,} bytes, the store takes {MAX_VALUE_BYTES:,}",

@@ -13,6 +13,7 @@ from anyio import to_thread
 from remit.errors import StoreError
 from remit.store.failures import store_error
 from remit.store.schema import Migration, migrate, read_migrations
+from remit.store.stored_json import shown_text
 from remit.store.worker import Worker
 from remit.store.writer import GroupCommit, SnapshotRead
 
@@ -110,13 +111,15 @@ class Database:
 
 def _connect(path: str, mode: str, lock_wait: float) -> sqlite3.Connection:
     # The thread that opens is not the one that works; never two use a connection at once.
-    return sqlite3.connect(
+    connection = sqlite3.connect(
         f"{Path(path).absolute().as_uri()}?mode={mode}",
         uri=True,
         timeout=lock_wait,
         isolation_level=None,
         check_same_thread=False,
     )
+    connection.text_factory = shown_text  # one damaged row must not hide all others
+    return connection
 
 
 def _prepare(connection: sqlite3.Connection, path: str) -> None:

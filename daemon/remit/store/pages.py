@@ -3,21 +3,21 @@
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-import msgspec
-
 from remit.errors import InvalidDataError
 from remit.store.checks import check_text
+from remit.store.protocol import PAGE_BYTES
 from remit.store.records import StateEntry, StatePage
+from remit.store.stored_json import shown_value
 
 T = TypeVar("T")
 StateRow = tuple[str, bytes, int, float, str]
 """Key, JSON, version, updated_at, updated_by: what is really kept of an entry."""
 
 
-def to_entry(row: StateRow) -> StateEntry:
-    """The entry as callers see it."""
+def to_entry(row: StateRow, *, most: int | None = None) -> StateEntry:
+    """The entry as callers see it; of a value of over `most` bytes only the beginning."""
     key, data, version, updated_at, updated_by = row
-    return StateEntry(key, msgspec.json.decode(data), version, updated_at, updated_by)
+    return StateEntry(key, shown_value(data, most=most), version, updated_at, updated_by)
 
 
 def check_page(prefix: str, limit: int, after: str) -> None:
@@ -40,7 +40,9 @@ def check_limit(limit: int) -> None:
 def cut_page(rows: Iterable[StateRow], total: int, limit: int, max_bytes: int) -> StatePage:
     """Take a page from the front of `rows`, which must go on behind the page if the list does."""
     taken, more = cut(rows, limit, max_bytes, lambda row: len(row[1]))
-    return StatePage(tuple(map(to_entry, taken)), total, next=taken[-1][0] if more else None)
+    # A value that alone is too much for a page must not hide those behind it.
+    items = tuple(to_entry(row, most=max(max_bytes, PAGE_BYTES)) for row in taken)
+    return StatePage(items, total, next=taken[-1][0] if more else None)
 
 
 def cut(

@@ -14,6 +14,7 @@ import msgspec
 
 from remit.store.failures import store_error
 from remit.store.records import AgentRecord, ClientKey, Review, SessionRecord
+from remit.store.stored_json import shown_text
 
 _LOCK_WAIT = 2.0
 _REVIEWS = """
@@ -95,4 +96,5 @@ def _opened(database: Path) -> Iterator[sqlite3.Connection]:
     with closing(
         sqlite3.connect(address, uri=True, timeout=_LOCK_WAIT, isolation_level=None)
     ) as connection:
+        connection.text_factory = shown_text  # as the daemon reads it
         yield connection

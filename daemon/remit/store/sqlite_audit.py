@@ -174,13 +174,14 @@ def _walk(connection: Connection, *, walk: ChainWalk, end: int) -> bool:
 
 def _chunk(connection: Connection, *, after: int, end: int) -> list[AuditRow]:
     """The next rows; damaged text comes along, so that the walk can name its row."""
+    shown = connection.text_factory
     connection.text_factory = lambda data: data.decode(errors="surrogateescape")
     try:
         found = map(_to_row, connection.execute(_CHUNK, (after, end, CHUNK_ROWS)))
         rows, _ = cut(found, CHUNK_ROWS, CHUNK_BYTES, entry_size)
         return rows
     finally:
-        connection.text_factory = str
+        connection.text_factory = shown
 
 
 def _forget(connection: Connection, *, seq: int) -> None:

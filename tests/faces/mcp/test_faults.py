@@ -259,3 +259,19 @@ async def test_streams_of_news_are_counted_for_the_agent_and_not_for_its_session
             await stack.enter_async_context(one.listen(tools_list_changed=True))
         with pytest.raises(MCPError, match="streams of news"):
             await stack.enter_async_context(other.listen(tools_list_changed=True))
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_arguments_that_one_format_alone_can_carry_are_refused_with_their_place(
+    era: str,
+) -> None:
+    async with served() as world:
+        headers = await world.add("amy", "executor")
+        async with world.client(headers, era) as client:
+            for value in (2**64, [{"a": -(2**63) - 1}]):
+                found = await client.call_tool("state_set", {"key": "a", "value": value})
+                assert found.is_error
+                assert "[invalid_data]" in str(found.content)
+        listed = await world.desk.ask("operator", "state:list")
+        assert listed["items"] == []
+        assert (await world.desk.ask("operator", "audit:query"))["items"]

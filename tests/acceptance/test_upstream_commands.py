@@ -62,9 +62,11 @@ def test_an_imported_server_is_told_to_be_in_force(watching: Site) -> None:
         assert done.returncode == 1
         (server,) = json.loads(done.stdout)["servers"]
         assert "THE_SEA_TOKEN" in server["error"]
-        checks = watching.answer("doctor", env={"THE_SEA_TOKEN": "only in this shell"})["checks"]
+        done = watching.run("doctor", "--json", env={"THE_SEA_TOKEN": "only in this shell"})
+        assert done.returncode == 1
+        checks = json.loads(done.stdout)["checks"]
         (told,) = [one for one in checks if one["name"] == "upstreams"]
-        assert (told["state"], told["repair"]) == ("warning", "remit upstream check the-sea")
+        assert (told["state"], told["repair"]) == ("broken", "remit upstream check the-sea")
         assert "THE_SEA_TOKEN" in told["message"]
 
 

@@ -249,12 +249,17 @@ def test_doctor_names_programs_and_secrets_that_are_missing(
     (shell.folder / "home").mkdir(mode=0o700)
     shell.run("upstream", "add", "absent", "--", "no-such-program")
     shell.run("upstream", "add", "closed", "--secret-env", "K=MY_SECRET", "--", sys.executable)
-    told = [one for one in shell.json("doctor")["checks"] if one["name"] == "upstreams"]
-    assert [one["state"] for one in told] == ["warning", "warning"]
+    told = [one for one in shell.json("doctor", code=1)["checks"] if one["name"] == "upstreams"]
+    assert [one["state"] for one in told] == ["broken", "broken"]
     assert "no-such-program" in told[0]["message"]
     assert "MY_SECRET" in told[1]["message"]
     monkeypatch.setenv("MY_SECRET_FILE", str(shell.write("secret", "hunter2\n")))
     shell.run("upstream", "remove", "absent")
+    checks = shell.json("doctor", code=1)["checks"]
+    (unseen,) = [one for one in checks if one["name"] == "upstreams"]
+    assert unseen["message"].startswith("closed: nobody has asked it")
+    assert unseen["repair"] == "remit upstream check closed"
+    trust(shell, "closed", GET_TIME)
     (fine,) = [one for one in shell.json("doctor")["checks"] if one["name"] == "upstreams"]
     assert fine["state"] == "fine"
     (shell.folder / "home" / "upstreams.yaml").chmod(0o666)

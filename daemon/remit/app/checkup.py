@@ -1,36 +1,24 @@
 """What `remit doctor` looks at."""
 
 import importlib.util
-import shlex
+import os
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any, Literal
 
-import msgspec
-
-from remit.app.workbench import open_workbench
-from remit.config.home import Home, inspect_home, ipc_endpoint
-from remit.config.lock import running_pid
+from remit.app.checkup_daemon import look_at_daemon
+from remit.app.checkup_files import (
+    look_at_definitions,
+    look_at_scorers,
+    look_at_store,
+    look_at_upstreams,
+)
+from remit.app.checkup_look import Check, nearest_there
+from remit.config.home import Home, inspect_home
 from remit.config.settings_table import Settings
-from remit.config.upstream_file import inspect_upstreams, upstreams_path
-from remit.errors import RemitError
-from remit.model.place import DefinitionError
 
 OLDEST_PYTHON = (3, 11)
+_SECRET = 0o600
 _NEEDED = ("anyio", "click", "msgspec", "structlog", "yaml", "zmq")
-
-
-class Check(msgspec.Struct, frozen=True):
-    """One thing that was looked at."""
-
-    name: str
-    state: Literal["fine", "warning", "broken"]
-    message: str
-    repair: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """The shape that outside programs read."""
-        return msgspec.structs.asdict(self)
 
 
 def examine(settings: Settings) -> list[Check]:
@@ -40,9 +28,11 @@ def examine(settings: Settings) -> list[Check]:
         _packages,
         _home,
         _keys,
-        _socket,
-        _definitions,
-        _outside,
+        look_at_store,
+        look_at_daemon,
+        look_at_definitions,
+        look_at_scorers,
+        look_at_upstreams,
     )
     return [check for look in looks for check in look(settings)]
 
@@ -74,12 +64,21 @@ def _is_installed(name: str) -> bool:
 def _home(settings: Settings) -> Iterator[Check]:
     home = Home(settings.home)
     if not home.path.exists():
-        yield Check("home", "fine", f"{home.path} will be made at the first start")
+        above = nearest_there(home.path)
+        if os.access(above, os.W_OK | os.X_OK):
+            yield Check("home", "fine", f"{home.path} will be made at the first start")
+        else:
+            message = f"{home.path} cannot be made: {above} is read-only for you"
+            yield Check("home", "broken", message, "choose another with --home")
         return
-    findings = list(inspect_home(home))
+    findings, is_writable = list(inspect_home(home)), os.access(home.path, os.W_OK | os.X_OK)
     for finding in findings:
-        state: Literal["warning", "broken"] = "broken" if finding.mode is None else "warning"
-        yield Check("home", state, finding.message, finding.repair)
+        # A secret key that others may read is refused by clients, whatever the next start does.
+        name = "keys" if finding.mode == _SECRET else "home"
+        is_broken = finding.mode in (None, _SECRET) or not is_writable
+        yield Check(name, "broken" if is_broken else "warning", finding.message, finding.repair)
+        if not is_writable:
+            return  # the rest comes of it
     if not findings:
         yield Check("home", "fine", f"{home.path} is yours alone")
 
@@ -97,79 +96,7 @@ def _keys(settings: Settings) -> Iterator[Check]:
         try:
             load_key(path)
         except ClientError as error:
-            # Loose modes are told with the home, and the next start tightens them.
+            # Loose modes are told with the home.
             if not path.stat().st_mode & 0o077:
                 repair = "restore it from a backup; a new server key locks out all who know the old"
                 yield Check("keys", "broken", error.message, repair)
-
-
-def _socket(settings: Settings) -> Iterator[Check]:
-    home = Home(settings.home)
-    try:
-        endpoint = settings.endpoint or ipc_endpoint(home)
-    except RemitError as error:
-        yield Check("socket", "broken", error.message, error.hint)
-        return
-    pid = running_pid(home)
-    if pid is not None:
-        yield from _answering(settings, pid)
-    elif home.socket.exists():
-        message = f"{home.socket} was left by a daemon that died; the next start removes it"
-        yield Check("socket", "warning", message, "remit serve")
-    else:
-        yield Check("socket", "fine", f"no daemon runs; it would listen at {endpoint}")
-
-
-def _answering(settings: Settings, pid: int) -> Iterator[Check]:
-    import remit_client.sync  # noqa: PLC0415 - zmq, only when a daemon runs
-    from remit_client.errors import RemitError as ClientError  # noqa: PLC0415
-
-    try:
-        with remit_client.sync.connect(home=str(settings.home)) as remit:
-            health = remit.call("system:health", timeout=5)
-    except ClientError as error:
-        message = f"a daemon runs (pid {pid}) and does not answer: {error.message}"
-        yield Check("socket", "broken", message, f"kill {pid}, then remit serve")
-        return
-    if health["stale"]:
-        yield Check("socket", "warning", "the daemon refused newer definitions", "remit check")
-    else:
-        yield Check("socket", "fine", f"the daemon (pid {pid}) answers: {health['status']}")
-
-
-def _definitions(settings: Settings) -> Iterator[Check]:
-    try:
-        bench = open_workbench(settings)
-    except DefinitionError as error:
-        yield Check("definitions", "broken", error.message, "remit check")
-        return
-    for failure in bench.failures:
-        yield Check("handlers", "broken", str(failure), "repair or remove the module")
-    catalogue = bench.catalogue
-    message = f"{len(catalogue.capabilities)} capabilities, {len(catalogue.compositions)} profiles"
-    yield Check("definitions", "fine", message)
-
-
-def _outside(settings: Settings) -> Iterator[Check]:
-    """Outside servers, where there are any."""
-    found = inspect_upstreams(upstreams_path(settings))
-    if found.errors:
-        message = f"{found.errors[0].place}: {found.errors[0].message}"
-        yield Check("upstreams", "broken", message, "remit check")
-    if found.errors or not found.upstreams:
-        return
-    from remit.app.upstream_checkup import kept_ill, obstacles  # noqa: PLC0415 - only with servers
-
-    path = upstreams_path(settings)
-    if path.stat().st_mode & 0o022:
-        message = f"{path} can be written by others, and it names programs to start"
-        yield Check("upstreams", "warning", message, f"chmod go-w {shlex.quote(str(path))}")
-    if running_pid(Home(settings.home)) is not None:
-        told = list(kept_ill(settings))
-    else:
-        told = [(one.name, *why) for one in found.upstreams for why in obstacles(one)]
-    for name, message, repair in told:
-        yield Check("upstreams", "warning", f"{name}: {message}", repair)
-    if not told:
-        message = f"{len(found.upstreams)} outside servers, and nothing wrong with them"
-        yield Check("upstreams", "fine", message)

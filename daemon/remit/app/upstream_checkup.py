@@ -5,9 +5,14 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+from remit.app.checkup_look import told_by_daemon
+from remit.config.home import Home
 from remit.config.secret_source import find_secret
 from remit.config.settings_table import Settings
+from remit.config.upstream_pins import read_pins
 from remit.model.upstream import Upstream
+
+_UNSEEN = "nobody has asked it for its tools yet, so nobody has one"
 
 
 def kept_ill(settings: Settings) -> Iterator[tuple[str, str, str]]:
@@ -15,18 +20,23 @@ def kept_ill(settings: Settings) -> Iterator[tuple[str, str, str]]:
 
     Its variables are not those of this shell, so it is asked.
     """
-    import remit_client.sync  # noqa: PLC0415 - zmq, only when a daemon runs
-    from remit_client.errors import RemitError as ClientError  # noqa: PLC0415
-
-    try:
-        with remit_client.sync.connect(home=str(settings.home)) as remit:
-            items = remit.call("upstream:list", timeout=5)["items"]
-    except ClientError:
-        return  # the look at the socket tells it
+    answer = told_by_daemon(settings, "upstream:list")
+    items = [] if answer is None else answer["items"]
     for item in items:
         why = item.get("problem") or (item["reason"] if item["state"] == "failing" else "")
+        if not why and item["listed_at"] is None:
+            why = _UNSEEN
         if why:
             yield item["name"], why, f"remit upstream check {item['name']}"
+
+
+def unseen(settings: Settings, upstreams: tuple[Upstream, ...]) -> Iterator[tuple[str, str, str]]:
+    """The servers that nobody has ever asked for their tools, each with the repair."""
+    known = read_pins(Home(settings.home).upstreams, [one.name for one in upstreams]).known
+    for one in upstreams:
+        pins = known.get(one.name)
+        if pins is None or not (pins.listed_at or pins.tools):
+            yield one.name, _UNSEEN, f"remit upstream check {one.name}"
 
 
 def obstacles(upstream: Upstream) -> Iterator[tuple[str, str]]:

@@ -3,15 +3,15 @@
 import os
 import sys
 from pathlib import Path
-from typing import Any
 
 import click
 
-from remit.app.checkup import Check, examine
+from remit.app.checkup import examine
+from remit.app.checkup_look import Check
 from remit.cli.options import Asked, asked, asked_about_definitions
 from remit.cli.outcome import NO, next_step, print_json, say
 from remit.config.home import Home
-from remit.config.served import served_here
+from remit.config.served import plain, served_here
 from remit.config.settings_table import SETTINGS
 from remit.errors import NotFoundError
 
@@ -28,13 +28,13 @@ def config(ask: Asked) -> None:
     for row in SETTINGS:
         entry = {
             "name": row.name,
-            "value": _plain(getattr(settings, row.name)),
+            "value": plain(getattr(settings, row.name)),
             "origin": str(settings.origins[row.name]),
             "doc": row.doc,
             "variable": row.variable,
         }
-        if served is not None and hasattr(served, row.name):
-            entry["daemon"] = _plain(getattr(served, row.name))
+        if served is not None and row.name in served.settings:
+            entry["daemon"] = served.settings[row.name]
         rows.append(entry)
     if ask.as_json:
         print_json({"settings": rows})
@@ -48,12 +48,6 @@ def config(ask: Asked) -> None:
     next_step("doctor")
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return [_plain(one) for one in value]
-    return str(value) if isinstance(value, Path) else value
-
-
 @click.command()
 @asked_about_definitions
 def doctor(ask: Asked) -> None:
@@ -65,9 +59,16 @@ def doctor(ask: Asked) -> None:
     else:
         for check in checks:
             _say_check(check)
-        say("all is well" if healthy else "repair what is marked BAD, then run doctor again")
+        say(_verdict(checks))
         next_step("serve" if healthy else "doctor")
     sys.exit(0 if healthy else NO)
+
+
+def _verdict(checks: list[Check]) -> str:
+    if any(check.state == "broken" for check in checks):
+        return "repair what is marked BAD, then run doctor again"
+    told = any(check.state == "warning" for check in checks)
+    return "nothing is broken; look at what is marked warn" if told else "all is well"
 
 
 def _say_check(check: Check) -> None:

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from remit.config.home import Home
 from remit.config.lock import running_pid
-from remit.config.settings_table import Origin, Settings
+from remit.config.settings_table import SETTINGS, Origin, Settings
 from remit.errors import HomeError, SettingsError
 
 _SHARED = ("catalogue", "compositions", "handlers", "handler_paths")
@@ -23,6 +24,8 @@ class Served(msgspec.Struct, frozen=True):
     extensions: tuple[str, ...] = ()
     """The modules of extensions that are loaded now."""
     upstreams: str | None = None
+    settings: dict[str, Any] = {}
+    """All the other settings, for whoever compares."""
 
 
 def remember_served(
@@ -56,6 +59,7 @@ def _served(settings: Settings, extensions: Iterable[str]) -> Served:
         tuple(str(path.absolute()) for path in settings.handler_paths),
         tuple(extensions),
         _text(settings.upstreams),
+        {row.name: plain(getattr(settings, row.name)) for row in SETTINGS if row.name != "home"},
     )
 
 
@@ -134,6 +138,35 @@ def mismatches(settings: Settings) -> list[Mismatch]:
             origin = str(settings.origins[name])
             found.append(Mismatch(name, _words(name, here), origin, _words(name, there)))
     return found
+
+
+def other_settings(settings: Settings) -> list[Mismatch]:
+    """What somebody set here beside definitions that the running daemon was not started with."""
+    served = served_here(Home(settings.home))
+    if served is None:
+        return []
+    found = []
+    for name, there in served.settings.items():
+        origin = settings.origins.get(name)
+        if origin is None or origin.kind == "default" or name in _SHARED:
+            continue
+        here = plain(getattr(settings, name))
+        if here != there and origin.where != str(Home(settings.home).served):
+            found.append(Mismatch(name, _shown(here), str(origin), _shown(there)))
+    return found
+
+
+def plain(value: Any) -> Any:
+    """The value of a setting as JSON has it."""
+    if isinstance(value, tuple):
+        return [plain(one) for one in value]
+    return str(value.absolute()) if isinstance(value, Path) else value
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "nothing"
+    return "nothing" if value in (None, "") else str(value)
 
 
 def check_served(settings: Settings) -> None:

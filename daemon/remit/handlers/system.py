@@ -12,6 +12,7 @@ from remit.runtime.registry import event_handler
 from remit.runtime.tool_list import shown_tools, tool_list
 
 MOST_AGENTS = 100
+MOST_PROBLEMS = 100
 
 Level = Literal["summary", "namespace", "full"]
 
@@ -137,7 +138,8 @@ def _entry(ctx: Context, name: str, *, level: Level, format: TextFormat) -> Any:
 @event_handler("system:stats", capability="observe", effect="read", inline=True)
 def stats(ctx: Context) -> dict[str, Any]:
     """Count what happened since the start: your events, and you and your agents."""
-    counters = ctx.services.counters
+    services = ctx.services
+    counters = services.counters
     by_event = {
         name: count for name, count in sorted(counters.by_event.items()) if name in ctx.grant.events
     }
@@ -155,6 +157,10 @@ def stats(ctx: Context) -> dict[str, Any]:
             "internal_errors": counters.internal_errors,
             "timeouts": counters.timeouts,
             "cancelled": counters.cancelled,
+            "file_problems": [
+                problem.to_json() | {"severity": problem.severity}
+                for problem in (*services.finder.problems, *services.awareness.shelf.problems)
+            ][:MOST_PROBLEMS],
         }
         if (traffic := ctx.services.traffic) is not None:
             answer |= {

@@ -8,6 +8,7 @@ import structlog
 
 from remit.awareness.cards import CardLibrary, CardSet
 from remit.awareness.ready_card import ReadyCard
+from remit.model.place import Problem
 from remit.runtime.card_reviews import CardReviews
 from remit.runtime.problem_log import ProblemLog
 from remit.store.records import ReviewStatus
@@ -30,6 +31,11 @@ class CardShelf:
     def changed(self) -> None:
         """Say that everything must be looked at again before the next answer."""
         self._wanted += 1
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """What was wrong with the files when they were last read."""
+        return self._found.problems
 
     async def cards(self) -> CardSet:
         """What is in force now; when it cannot be read, what was read last."""

@@ -65,6 +65,7 @@ class Site:
         }
         sources = [str(Path(package.__path__[0]).parent) for package in (remit, remit_client)]
         kept |= {"HOME": str(self.folder), "PYTHONPATH": os.pathsep.join(sources)}
+        kept["REMIT_INVOKED_AS"] = "remit"
         return kept | dict(extra or {})
 
     def run(

@@ -1,6 +1,7 @@
 """The command line beside a running daemon: it asks the daemon, as the operator or as an agent."""
 
 import json
+import shlex
 import subprocess
 import sys
 
@@ -30,6 +31,17 @@ def test_a_call_takes_pairs_json_or_standard_input(site: Site) -> None:
         check=True,
     )
     assert json.loads(piped.stdout)["value"] == "text"
+
+
+def test_a_text_that_is_json_as_well_is_told_how_to_be_written(site: Site) -> None:
+    wrong = site.run("call", "state:set", "key=5", "value=1")
+    assert wrong.returncode == 2
+    assert """hint: 5 is read as JSON; as text it is written key='"5"'""" in wrong.stderr
+    assert site.answer("call", "state:set", 'key="5"', "value=1")["key"] == "5"
+    for text in ("true", "null", '{"a": 1}'):
+        other = site.run("call", "state:get", f"key={text}")
+        assert f"as text it is written key={shlex.quote(json.dumps(text))}" in other.stderr
+    assert "read as JSON" not in site.run("call", "agent:list", "limit=many").stderr
 
 
 def test_a_failing_call_ends_by_what_went_wrong(site: Site) -> None:

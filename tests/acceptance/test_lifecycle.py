@@ -96,3 +96,17 @@ def test_a_daemon_on_tcp_picks_its_port_and_tells_its_clients(site: Site) -> Non
         assert daemon.endpoint.startswith("tcp://127.0.0.1:")
         assert not daemon.endpoint.endswith(":0")
         assert operator.call("system:health")["status"] == "ok"
+
+
+def test_a_start_logs_how_much_changed_and_not_every_change(site: Site) -> None:
+    site.add_profile("clerk", "capabilities: [state_write]\n")
+    with site.serving():
+        pass
+    site.log.unlink()
+    site.add_profile("clerk", "capabilities: [state_read]\n")
+    with site.serving() as daemon, daemon.operator() as operator:
+        line = next(json.loads(row) for row in daemon.log().splitlines() if "config_changed" in row)
+        assert (line["granted"], line["revoked"], line["profiles"]) == (0, 2, 1)
+        assert "state:set" not in daemon.log()
+        row = operator.call("audit:query", {"event": "config:changed"})["items"][-1]
+        assert (row["details"]["cause"], row["details"]["profiles"]) == ("started", ["clerk"])

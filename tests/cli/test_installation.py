@@ -1,7 +1,11 @@
 """config, doctor, completion: looking after an installation."""
 
+import re
+
 import pytest
 from tests.cli.shell import Shell
+
+from remit.config.settings_table import SETTINGS
 
 
 def test_config_shows_every_value_with_its_origin(
@@ -102,3 +106,13 @@ def test_a_screen_ends_with_one_next_command_when_somebody_looks(
     monkeypatch.setenv("REMIT_SHOW_NEXT", "1")
     for command in (("check",), ("resolve", "minimal"), ("who-can", "state:get"), ("doctor",)):
         assert shell.run(*command).out.splitlines()[-1].startswith("next: remit "), command
+
+
+def test_the_options_of_serve_stand_in_groups_each_once(shell: Shell) -> None:
+    text = shell.run("serve", "--help").out
+    sections = re.split(r"(?m)^(\S.*):\n", text)[1:]
+    groups = dict(zip(sections[::2], sections[1::2], strict=True))
+    assert list(groups)[:3] == ["This run", "Definitions", "Where it listens"]
+    found = [flag for lines in groups.values() for flag in re.findall(r"(?m)^  (--[a-z-]+)", lines)]
+    assert sorted(found) == sorted([row.flag for row in SETTINGS] + ["--json"])
+    assert max(len(re.findall(r"(?m)^  -", lines)) for lines in groups.values()) <= 20

@@ -125,8 +125,8 @@ def open_terminal() -> Generator[Terminal]:
         checkout = home / "remit"
         (checkout / "tools").mkdir(parents=True)
         (home / "bin").mkdir()
-        _script(checkout / "tools" / "run", "-P -m remit")
-        _script(home / "bin" / "remit", "-P -m remit")
+        _script(checkout / "tools" / "run", "-P -m remit", invoked_as="$0")
+        _script(home / "bin" / "remit", "-P -m remit", invoked_as="remit")
         _script(home / "bin" / "python", "")
         if shutil.which("curl") is None:
             _script(home / "bin" / "curl", str(ROOT / "tests" / "docs" / "curl.py"))
@@ -141,6 +141,8 @@ def open_terminal() -> Generator[Terminal]:
             terminal.close()
 
 
-def _script(path: Path, arguments: str) -> None:
-    path.write_text(f'#!/bin/sh\nexec {sys.executable} {arguments} "$@"\n', encoding="utf-8")
+def _script(path: Path, arguments: str, *, invoked_as: str = "") -> None:
+    said = f'export REMIT_INVOKED_AS="{invoked_as}"\n' if invoked_as else ""
+    run = f'exec {sys.executable} {arguments} "$@"\n'
+    path.write_text(f"#!/bin/sh\n{said}{run}", encoding="utf-8")
     path.chmod(0o755)

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from remit.cli.connection import connected
+from remit.cli.invocation import invoked_as
 from remit.cli.options import Asked, asked
 from remit.cli.outcome import NO, next_step, print_json, say
 
@@ -50,7 +51,8 @@ def audit(ask: Asked, *, limit: int, **filters: Any) -> None:
     wanted = {name: value for name, value in filters.items() if value is not None}
     if click.get_current_context().invoked_subcommand is not None:
         if wanted or ask.as_json or ask.home:
-            raise click.UsageError("options come after the command: remit audit verify --json")
+            message = f"options come after the command: {invoked_as()} audit verify --json"
+            raise click.UsageError(message)
         return
     with connected(ask.settings()) as remit:
         answer = _rows(remit, wanted, limit)

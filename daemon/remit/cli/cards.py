@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from remit.cli.connection import daemon_answers
+from remit.cli.invocation import invoked_as
 from remit.cli.options import Asked, asked
 from remit.cli.outcome import NO, next_step, print_json, say, say_problems
 
@@ -19,7 +20,8 @@ def cards(ask: Asked) -> None:
     """List cards, check their files, and try which of them a message calls for."""
     if click.get_current_context().invoked_subcommand is not None:
         if ask.as_json or ask.home:
-            raise click.UsageError("options come after the command: remit cards list --json")
+            message = f"options come after the command: {invoked_as()} cards list --json"
+            raise click.UsageError(message)
         return
     _list(ask)
 
@@ -49,13 +51,13 @@ def _list(ask: Asked) -> None:
 
 def _say_state(answer: dict[str, Any]) -> None:
     wrong = len(answer.get("problems", ()))
-    note = f", {wrong} problems: remit cards check" if wrong else ""
+    note = f", {wrong} problems: {invoked_as()} cards check" if wrong else ""
     say(f"{answer['total']} cards, awareness is {answer['mode']}{note}")
     switch = answer.get("switch", {"on": True})
     if not switch["on"]:
         text = f"stopped by {switch['by']}: {switch['reason']}"
         say(click.style(text, fg="red"))
-        say("  let it go on: remit call awareness:switch on=true")
+        say(f"  let it go on: {invoked_as()} call awareness:switch on=true")
     day = answer.get("day")
     if day and day["sessions"]:
         say(f"{day['injected']} of {day['sessions']} sessions in a day got a card")

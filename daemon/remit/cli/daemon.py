@@ -1,6 +1,8 @@
 """Running the daemon, and calling it: serve, call."""
 
 import gc
+import re
+import shlex
 import sys
 from typing import Any
 
@@ -10,10 +12,12 @@ import msgspec
 from remit.cli.once import refuse_duplicates
 from remit.cli.options import SECONDS, Asked, asked
 from remit.cli.outcome import fail, next_step, print_json, say
+from remit.config.setting_groups import GROUPS, group_of
 from remit.config.settings_table import SETTINGS
-from remit.errors import InvalidDataError, RemitError
+from remit.errors import InvalidDataError, RemitError, with_code
 
 MAX_DESCRIPTORS = 65_536
+_THIS_RUN = "This run"
 
 
 def _settings_options(function: Any) -> Any:
@@ -23,7 +27,24 @@ def _settings_options(function: Any) -> Any:
     return function
 
 
-@click.command()
+class _Grouped(click.Command):
+    """Lists its many options under headings."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Those of the run first, then one section for each group of settings."""
+        titles = {row.name: group_of(row.name) for row in SETTINGS if row.name != "home"}
+        groups: dict[str, list[tuple[str, str]]] = {title: [] for title in (_THIS_RUN, *GROUPS)}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None:
+                groups[titles.get(parameter.name or "", _THIS_RUN)].append(record)
+        for title, records in groups.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
+
+@click.command(cls=_Grouped)
 @_settings_options
 @asked
 def serve(ask: Asked, **flags: Any) -> None:
@@ -107,9 +128,25 @@ def call(  # noqa: PLR0913 - one argument an option
 
     request = _request_data(pairs, data)
     check_value(request)
-    with connected(ask.settings(), key) as remit:
-        answer = remit.call(event, request, timeout=timeout, session=session)
+    try:
+        with connected(ask.settings(), key) as remit:
+            answer = remit.call(event, request, timeout=timeout, session=session)
+    except RemitError as error:
+        raise _with_quotes(error, pairs) from error
     print_json(answer)
+
+
+def _with_quotes(error: RemitError, pairs: tuple[str, ...]) -> RemitError:
+    """Where a text was wanted, and the text given is JSON as well: say how to write it."""
+    field = str(error.details.get("path", "")).removeprefix("$.")
+    given = {key: value for key, _, value in (pair.partition("=") for pair in pairs)}
+    is_text = field in given and isinstance(_value(given[field]), str)
+    wants_text = re.match(r"Expected `(?:[^`]*\W)?str\b", error.message)
+    if error.code != InvalidDataError.code or field not in given or is_text or not wants_text:
+        return error
+    text = msgspec.json.encode(given[field]).decode()
+    hint = f"{given[field]} is read as JSON; as text it is written {field}={shlex.quote(text)}"
+    return with_code(error.code, error.message, hint, error.details)
 
 
 def _request_data(pairs: tuple[str, ...], text: str | None) -> dict[str, Any]:

@@ -10,7 +10,16 @@ import click
 
 from remit.app.workbench import open_workbench, settings_with
 from remit.cli.options import Asked, asked, asked_about_definitions
-from remit.cli.outcome import NO, counted, limit_text, next_step, print_json, say, say_source
+from remit.cli.outcome import (
+    NO,
+    counted,
+    limit_text,
+    next_step,
+    print_json,
+    say,
+    say_hint,
+    say_source,
+)
 from remit.config.launch_commands import Commands, launcher_warnings
 from remit.config.settings_table import Settings
 from remit.errors import NotFoundError
@@ -173,8 +182,7 @@ def lint(ask: Asked) -> None:
                 say(f"{place}{finding['name']} [{category}]{' ' + more if more else ''}")
                 for event, name in finding.get("names", {}).items():
                     say(f"    {event} is shown as {name}")
-                if finding.get("hint"):
-                    say(f"    hint: {finding['hint']}")
+                say_hint(finding.get("hint", ""))
         say(f"{found} findings" if found else "no drift")
         next_step("check")
     sys.exit(NO if found else 0)

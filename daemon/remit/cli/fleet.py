@@ -6,7 +6,12 @@ import click
 
 from remit.cli.connection import all_agents, connected
 from remit.cli.options import Asked, asked
-from remit.cli.outcome import next_step, print_json, say
+from remit.cli.outcome import (
+    next_step,
+    print_json,
+    say,
+    say_hint,
+)
 from remit.errors import InvalidDataError
 
 
@@ -49,8 +54,7 @@ def spawn(  # noqa: PLR0913 - one for each option
     say(f"{answer['agent_id']} lives under {profile} with {len(answer['allowed_events'])} events")
     for warning in answer["warnings"]:
         click.echo(f"{click.style('warning: ', fg='yellow')}{warning['message']}", err=True)
-        if warning.get("hint"):
-            click.echo(f"    hint: {warning['hint']}", err=True)
+        say_hint(warning.get("hint", ""), err=True)
     if answer["bound"]:
         say(f"  bound to the session {', '.join(answer['bound'])}")
     elif session:

@@ -8,6 +8,7 @@ import click
 
 from remit.app.checkup import examine
 from remit.app.checkup_look import Check
+from remit.cli.invocation import as_invoked
 from remit.cli.options import Asked, asked, asked_about_definitions
 from remit.cli.outcome import NO, next_step, print_json, say
 from remit.config.home import Home
@@ -75,7 +76,7 @@ def _say_check(check: Check) -> None:
     word, colour = _MARKS[check.state]
     say(f"{click.style(f'{word:5}', fg=colour)}{check.name:14} {check.message}")
     if check.repair:
-        say(f"     repair: {check.repair}")
+        say(f"     repair: {as_invoked(check.repair)}")
 
 
 @click.command()

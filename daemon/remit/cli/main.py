@@ -8,47 +8,10 @@ from typing import Any
 import click
 
 from remit import __version__
+from remit.cli.commands import COMMANDS
+from remit.cli.invocation import as_invoked, invoked_as
 from remit.cli.outcome import NO, fail, print_json
 from remit.errors import RemitError
-
-COMMANDS: dict[str, tuple[str, str]] = {
-    "check": ("questions", "Check definitions and show every mistake."),
-    "resolve": ("questions", "Show what a profile grants."),
-    "can": ("questions", "May a profile or agent use an event?"),
-    "why": ("questions", "Why may it, or why not? With file, line and column."),
-    "who-can": ("questions", "Who may use an event?"),
-    "gives": ("questions", "What does a capability give?"),
-    "plan": ("edits", "Show what an edit would grant and take away."),
-    "reload": ("reload", "Let the daemon read its definitions again."),
-    "apply": ("reload", "Show what edited definitions change, ask, put them in force."),
-    "lint": ("edits", "Find drift between events, capabilities and profiles."),
-    "migrate": ("edits", "Turn an explicit list into capabilities."),
-    "schema": ("pictures", "Print a JSON Schema for editors."),
-    "graph": ("pictures", "Draw profiles, capabilities, requires and denials."),
-    "tools": ("toolsets", "List the tools of a profile or agent, with their token bill."),
-    "discover": ("discover", "Find the tools that fit a request, with their token bill."),
-    "cards": ("cards", "List, check and try the cards that agents are given."),
-    "scan": ("scan", "Look for poisoned tools, skills and cards, on this machine alone."),
-    "claude-args": ("hosts", "Print arguments for the Claude command line."),
-    "mcp-config": ("hosts", "Print the file that gives a host the tools of a profile."),
-    "mcp": ("mcp", "Serve the tools of an agent to an MCP host."),
-    "serve": ("daemon", "Run the daemon in the foreground."),
-    "demo": ("demo", "Watch three scripted agents work; start here."),
-    "call": ("daemon", "Call an event of the running daemon."),
-    "spawn": ("fleet", "Create an agent under a profile."),
-    "agents": ("fleet", "Show the living agents as a tree."),
-    "revoke": ("fleet", "End an agent and all its descendants."),
-    "tail": ("watching", "Follow decisions as they are made."),
-    "top": ("watching", "Show who and what is busy."),
-    "audit": ("audit", "Look up what was decided, and prove that nobody changed it."),
-    "review": ("review", "Approve or reject calls and capabilities that wait."),
-    "upstream": ("upstream", "Put other MCP servers behind remit."),
-    "key": ("keys", "Give keys to clients, list them, take them away."),
-    "config": ("installation", "Show every setting and where it comes from."),
-    "doctor": ("installation", "Find what is wrong with this installation."),
-    "completion": ("installation", "Print the completion script of your shell."),
-}
-"""Every command with the module it lives in and its one line of help."""
 
 
 class LazyGroup(click.Group):
@@ -65,6 +28,10 @@ class LazyGroup(click.Group):
         module = importlib.import_module(f"remit.cli.{COMMANDS[name][0]}")
         command = getattr(module, name.replace("-", "_"))
         return command if isinstance(command, click.Command) else None
+
+    def get_help(self, ctx: click.Context) -> str:
+        """The help, with commands as this one was called."""
+        return as_invoked(super().get_help(ctx))
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands from the table, without importing any of them."""
@@ -95,10 +62,14 @@ def remit(ctx: click.Context, home: str | None) -> None:
     ctx.obj = {"home": home}
 
 
+def _program() -> dict[str, str]:
+    return {"prog_name": invoked_as(), "complete_var": "_REMIT_COMPLETE"}
+
+
 def _main_for_programs(given: list[str]) -> Any:
     """The same, but what click says about wrong words is an error like any other."""
     try:
-        code = remit.main(given, prog_name="remit", standalone_mode=False)
+        code = remit.main(given, standalone_mode=False, **_program())
     except click.ClickException as error:
         error.show()
         body = {"code": "invalid_data", "message": error.format_message(), "hint": ""}
@@ -122,6 +93,6 @@ def main(arguments: list[str] | None = None) -> Any:
     try:
         if as_json:
             return _main_for_programs(given)
-        return remit.main(given or ["--help"], prog_name="remit", standalone_mode=True)
+        return remit.main(given or ["--help"], standalone_mode=True, **_program())
     except RemitError as error:
         return fail(error, as_json=as_json)

@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 import click
 import msgspec
 
+from remit.cli.invocation import as_invoked, invoked_as
 from remit.errors import RemitError
 from remit.model.place import DefinitionError, Problem
 
@@ -44,6 +45,12 @@ def print_json(value: Any) -> None:
 def say(text: str = "") -> None:
     """Print a line of an answer for people."""
     click.echo(text)
+
+
+def say_hint(text: str, *, err: bool = False) -> None:
+    """Print how something is repaired, if anybody knows."""
+    if text:
+        click.echo(f"    hint: {as_invoked(text)}", err=err)
 
 
 def say_source(answer: dict[str, Any]) -> None:
@@ -80,7 +87,7 @@ def next_step(arguments: str, *, aside: bool = False) -> None:
     `aside`: on stderr and always, because the answer itself goes into a file.
     """
     if aside or sys.stdout.isatty() or os.environ.get("REMIT_SHOW_NEXT"):
-        command = os.environ.get("REMIT_INVOKED_AS", "remit")
+        command = invoked_as()
         line = f"next: {command} {arguments}" if aside else f"\nnext: {command} {arguments}"
         click.echo(click.style(line, dim=True), err=aside)
 
@@ -90,7 +97,8 @@ def say_problems(problems: Iterable[Problem]) -> None:
     for problem in problems:
         # The place comes first on the line of an error: editors and scripts jump to it.
         mark = "" if problem.is_error else click.style("warning: ", fg="yellow")
-        click.echo(f"{mark}{problem}", err=True)
+        shown = msgspec.structs.replace(problem, hint=as_invoked(problem.hint))
+        click.echo(f"{mark}{shown}", err=True)
 
 
 def fail(error: RemitError, *, as_json: bool = False) -> NoReturn:
@@ -101,9 +109,9 @@ def fail(error: RemitError, *, as_json: bool = False) -> NoReturn:
     if isinstance(error, DefinitionError):
         say_problems(error.problems)
     else:
-        click.echo(click.style("error: ", fg="red") + f"{error.message} [{error.code}]", err=True)
-        if error.hint:
-            click.echo(f"    hint: {error.hint}", err=True)
+        message = as_invoked(error.message)
+        click.echo(click.style("error: ", fg="red") + f"{message} [{error.code}]", err=True)
+        say_hint(error.hint, err=True)
     sys.exit(exit_code(error.code))
 
 

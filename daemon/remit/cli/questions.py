@@ -18,6 +18,7 @@ from remit.cli.outcome import (
     next_step,
     print_json,
     say,
+    say_hint,
     say_problems,
     say_source,
 )
@@ -210,8 +211,7 @@ def _say_why(subject: str, event: str, found: dict[str, Any]) -> None:
         say(f"  {click.style('because', fg='red')} {cause['message']}")
         if "file" in cause:
             say(f"    {_place(cause)}")
-        if cause["hint"]:
-            say(f"    hint: {cause['hint']}")
+        say_hint(cause["hint"])
     _say_way_out(event, found)
     if found.get("limits"):
         say(f"  within its limits: {limits_text(found['limits'])}")

@@ -6,8 +6,14 @@ from typing import Any
 
 import click
 
+from remit.cli.invocation import as_invoked
 from remit.cli.options import SECONDS, Asked, asked
-from remit.cli.outcome import next_step, print_json, say
+from remit.cli.outcome import (
+    next_step,
+    print_json,
+    say,
+    say_hint,
+)
 from remit.cli.upstream_writing import in_force, readable, write_servers
 from remit.config.upstream_file import STARTS, TRUST, upstreams_path
 from remit.errors import NotFoundError
@@ -49,10 +55,10 @@ def add(ask: Asked, name: str, command: tuple[str, ...], *, replace: bool, **giv
         click.echo(
             f"{click.style('warning: ', fg='yellow')}{problem.message} [{problem.code}]", err=True
         )
-        click.echo(f"    hint: {problem.hint}", err=True)
+        say_hint(problem.hint, err=True)
     say(f"{name} is in {report['file']}")
     _say_secrets(secrets)
-    say(report["message"])
+    say(as_invoked(report["message"]))
     next_step(f"upstream check {name}")
 
 
@@ -132,7 +138,7 @@ def remove(ask: Asked, name: str) -> None:
         print_json(report)
         return
     say(f"{name} is no longer in {path}")
-    say(report["message"])
+    say(as_invoked(report["message"]))
     next_step("upstream list")
 
 

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from remit.cli.options import Asked, asked
-from remit.cli.outcome import NO, counted, next_step, print_json, say
+from remit.cli.outcome import (
+    NO,
+    counted,
+    next_step,
+    print_json,
+    say,
+    say_hint,
+)
 from remit.cli.upstream_writing import readable, write_servers
 from remit.config.upstream_file import TRUST, upstreams_path
 from remit.errors import NotFoundError
@@ -125,7 +132,7 @@ def _refuse_import(ask: Asked, report: dict[str, Any], good: list[str]) -> None:
     else:
         for one in report["obstacles"]:
             click.echo(f"{click.style(one['source'], bold=True)}: {one['message']}", err=True)
-            click.echo(f"    hint: {one['hint']}", err=True)
+            say_hint(one["hint"], err=True)
         _say_left_out(report)
         count = len(report["obstacles"])
         why = f"{counted(count, 'server')} cannot be taken over" if count else "no server is left"

@@ -223,13 +223,13 @@ class Reloader:
         return outcome, Plan({}, 0, late)
 
     def announce(self, outcome: Outcome) -> None:
-        """Log a change and tell those who watch the configuration."""
+        """Log that there was a change, and tell those who watch the configuration what it was."""
         report = outcome.to_json()
         log.info(
             "config_changed",
             revision=outcome.revision,
-            changes=report["profiles"],
             **report["summary"],
+            hint="for whom: remit audit --event config:changed",
         )
         self._courier.publish(CHANGED, report, DAEMON_ID)
 

@@ -17,7 +17,7 @@
     ├── ApprovalPendingError       approval_pending    it runs once it is approved; details.review
     ├── FetchError                 fetch_failed        nothing came from outside; details.reason
     ├── ToolFailedError            tool_failed         an outside tool said so; details.content
-    ├── UnavailableError           unavailable         an outside server is not there now
+    ├── UnavailableError           unavailable         a server or command is not there now
     ├── StoreError                 store_unavailable
     ├── HandlerError               invalid_handler     a decorated function that cannot be served
     ├── SettingsError              invalid_settings    a configuration value is wrong
@@ -151,7 +151,7 @@ class ToolFailedError(RemitError):
 
 
 class UnavailableError(RemitError):
-    """An outside server does not answer now; `details.reason` says why."""
+    """An outside server or a command is not there now; `details.reason` says why."""
 
     code = "unavailable"
 

@@ -26,6 +26,15 @@ PATIENCE = 20.0
 Seen = TypeVar("Seen")
 
 
+def toml_of(value: Any) -> str:
+    """A value as a settings file has it."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json.dumps(k)} = {toml_of(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(toml_of, value)) + "]"
+    return json.dumps(value)
+
+
 class Site:
     """A folder with a home, definitions and a remit.toml, in which commands are run.
 
@@ -47,7 +56,7 @@ class Site:
         # A test says when its edits come in force, unless watching is what it is about.
         chosen = {"catalogue": "capabilities.yaml", "compositions": "compositions"} | settings
         chosen.setdefault("watch", False)
-        lines = [f"{name} = {json.dumps(value)}\n" for name, value in chosen.items()]
+        lines = [f"{name} = {toml_of(value)}\n" for name, value in chosen.items()]
         (self.folder / "remit.toml").write_text("".join(lines), encoding="utf-8")
 
     def add_profile(self, name: str, text: str) -> None:

@@ -32,7 +32,7 @@ with open(sys.argv[1], "a") as pids:
 time.sleep(600)
 """
 PRINTER = """capabilities: {state_read: true}
-variables: {team: {default: core}}
+variables: {team: {default: core, pattern: "[a-z]+"}}
 launcher:
   command: PYTHON
   args:
@@ -57,16 +57,18 @@ time.sleep(600)
 """
 
 
-def launch(folder: Path) -> dict[str, object]:
-    script = folder / "agent.py"
-    script.write_text(SCRIPT, encoding="utf-8")
-    sources = os.pathsep.join(path for path in sys.path if path)
-    return {"command": sys.executable, "args": [str(script)], "env": {"PYTHONPATH": sources}}
+def script(folder: Path, name: str, text: str, *arguments: str) -> dict[str, object]:
+    """An entry of the list that runs a script in Python."""
+    path = folder / f"{name}.py"
+    path.write_text(text, encoding="utf-8")
+    return {"name": name, "command": sys.executable, "args": [str(path), *arguments]}
 
 
 def test_a_launched_agent_works_under_its_own_key_comes_back_and_ends(site: Site) -> None:
-    site.configure(launch_commands=[sys.executable])
-    request = {"profile": "executor", "agent_id": "ann", "launch": launch(site.folder)}
+    sources = os.pathsep.join(path for path in sys.path if path)
+    worker = script(site.folder, "worker", SCRIPT) | {"env": {"PYTHONPATH": sources}}
+    site.configure(launch_commands=[worker])
+    request = {"profile": "executor", "agent_id": "ann", "launch": {"command": "worker"}}
     with site.serving() as daemon, remit_client.sync.connect(home=daemon.home) as remit:
         remit.call("agent:spawn", request)
         first = eventually(lambda: _pid(remit), bool)
@@ -84,7 +86,7 @@ def test_a_launched_agent_works_under_its_own_key_comes_back_and_ends(site: Site
 
 
 def test_what_the_operator_did_not_list_is_not_launched(site: Site) -> None:
-    request = {"profile": "executor", "agent_id": "ann", "launch": launch(site.folder)}
+    request = {"profile": "executor", "agent_id": "ann", "launch": {"command": sys.executable}}
     with site.serving() as daemon, remit_client.sync.connect(home=daemon.home) as remit:
         with pytest.raises(RemitError) as caught:
             remit.call("agent:spawn", request)
@@ -93,10 +95,9 @@ def test_what_the_operator_did_not_list_is_not_launched(site: Site) -> None:
 
 
 def test_a_daemon_that_is_killed_leaves_no_process_behind(site: Site) -> None:
-    site.configure(launch_commands=[sys.executable])
-    family = site.folder / "family.py"
-    family.write_text(FAMILY, encoding="utf-8")
-    launch = {"command": sys.executable, "args": [str(family), str(site.folder / "pids")]}
+    family = script(site.folder, "family", FAMILY, str(site.folder / "pids"))
+    site.configure(launch_commands=[family])
+    launch = {"command": "family"}
     daemon = site.start()
     try:
         with daemon.operator() as remit:
@@ -121,7 +122,8 @@ def test_a_daemon_that_is_killed_leaves_no_process_behind(site: Site) -> None:
 
 
 def test_a_profile_starts_its_process_unless_the_request_says_otherwise(site: Site) -> None:
-    site.configure(launch_commands=[sys.executable])
+    mine = script(site.folder, "mine", "import sys; print(sys.argv[1:])", "{{word}}")
+    site.configure(launch_commands=[mine | {"placeholders": {"word": "[a-z]+"}}])
     site.add_profile("printer", PRINTER.replace("PYTHON", sys.executable))
     site.add_profile("quiet_printer", "extends: printer\nlauncher: none\n")
     with site.serving() as daemon, daemon.operator() as remit:
@@ -134,8 +136,8 @@ def test_a_profile_starts_its_process_unless_the_request_says_otherwise(site: Si
 
         assert output() == "hello to core from the core printer\n"
         assert output(variables={"team": "docs"}) == "hello to docs from the docs printer\n"
-        own = {"command": sys.executable, "args": ["-c", "print('mine')"]}
-        assert output(launch=own) == "mine\n"
+        own = {"command": "mine", "values": {"word": "tide"}}
+        assert output(launch=own) == "['tide']\n"
         assert output(launch={}) is None
         assert output(profile="quiet_printer") is None
         assert "process" in site.run("spawn", "printer", "--id", "zoe").stdout

@@ -125,7 +125,9 @@ def test_every_setting_can_stand_in_a_file(here: Path, env: dict[str, str]) -> N
         audit_keep = 0
         approval_timeout = 60
         approval_wait = 5
-        launch_commands = ["claude"]
+        launch_commands = ["claude", {name = "worker", command = "/srv/worker"}]
+        launch_user = "agents"
+        launch_dir = "/var/lib/launched"
         state_value_limit = 1024
         file_size_limit = 1024
         file_count_limit = 10

@@ -3,8 +3,7 @@
 import pytest
 from tests.handlers.family import Family, family_files
 
-from remit.model.launch import NOTHING
-from remit.runtime.launches import wanted
+from remit.runtime.launches import wants_process
 
 
 @pytest.fixture
@@ -43,4 +42,4 @@ async def test_who_was_spawned_without_a_process_gets_none_when_its_profile_has_
     assert agent is not None
     grant = family.authority.fleet.grant("kid", family.authority.catalogue)
     assert grant.launcher is not None
-    assert wanted(agent.spec, grant) == NOTHING
+    assert not wants_process(agent.spec, grant)

@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+import tempfile
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
@@ -14,8 +15,9 @@ import pytest
 
 from remit.config.launch_commands import Commands
 from remit.errors import DeniedError, InvalidDataError, RemitError
-from remit.model.launch import Launch
+from remit.model.launch import Launch, LaunchEntry
 from remit.runtime.launcher import Launcher
+from remit.runtime.premises import Premises
 
 LIMIT = 15
 
@@ -23,9 +25,12 @@ LIMIT = 15
 @asynccontextmanager
 async def open_launcher(*allowed: str) -> AsyncGenerator[tuple[Launcher, list[str]]]:
     ended: list[str] = []
-    async with anyio.create_task_group() as tasks:
-        yield Launcher(tasks, commands=Commands(allowed), on_end=ended.append), ended
-        tasks.cancel_scope.cancel()
+    commands = Commands(map(LaunchEntry.plain, allowed))
+    with tempfile.TemporaryDirectory() as folder:
+        async with anyio.create_task_group() as tasks:
+            premises = Premises(Path(folder))
+            yield Launcher(tasks, commands=commands, premises=premises, on_end=ended.append), ended
+            tasks.cancel_scope.cancel()
 
 
 def python(code: str, **more: object) -> Launch:

@@ -18,7 +18,7 @@ WAIT = (sys.executable, "-c", "print('here', flush=True); import time; time.slee
 
 def tethered(parent: int, owner: Path, *command: str) -> "subprocess.Popen[str]":
     return subprocess.Popen(  # noqa: S603 - our own script
-        [sys.executable, "-I", "-S", tether.__file__, str(parent), str(owner), *command],
+        [sys.executable, "-I", "-S", tether.__file__, str(parent), str(owner), "", *command],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

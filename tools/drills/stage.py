@@ -33,7 +33,7 @@ class Stage:
         """Write the settings; edits come in force only when the drill says so."""
         chosen: dict[str, Any] = {"catalogue": "capabilities.yaml", "compositions": "compositions"}
         chosen |= {"watch": False, "log_level": "warning"} | settings
-        lines = [f"{name} = {json.dumps(value)}\n" for name, value in chosen.items()]
+        lines = [f"{name} = {_toml_of(value)}\n" for name, value in chosen.items()]
         (self.folder / "remit.toml").write_text("".join(lines), encoding="utf-8")
 
     def catalogue(self, text: str) -> None:
@@ -91,6 +91,14 @@ class Stage:
         if done.returncode:
             return f"remit audit verify ends with {done.returncode}: {done.stdout}{done.stderr}"
         return ""
+
+
+def _toml_of(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json.dumps(k)} = {_toml_of(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_toml_of, value)) + "]"
+    return json.dumps(value)
 
 
 class NotReadyError(Exception):

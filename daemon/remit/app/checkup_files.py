@@ -1,7 +1,6 @@
 """What `remit doctor` finds out about files: the store, definitions, skills, cards, servers."""
 
 import shlex
-import shutil
 from collections.abc import Iterable, Iterator
 
 from remit.app.card_settings import configured_scorers
@@ -11,11 +10,12 @@ from remit.app.offline_cards import read_cards
 from remit.app.workbench import Workbench, open_workbench, read_standing
 from remit.config.home import Home
 from remit.config.launch_commands import Commands, launcher_warnings
+from remit.config.launch_user import launch_user
 from remit.config.lock import running_pid
 from remit.config.settings_table import Settings
 from remit.config.upstream_file import inspect_upstreams, upstreams_path
 from remit.discovery.binding import binding_problems
-from remit.errors import StoreError
+from remit.errors import SettingsError, StoreError
 from remit.model.place import DefinitionError
 from remit.model.suggest import did_you_mean
 from remit.runtime.card_view import unbound
@@ -61,12 +61,15 @@ def look_at_definitions(settings: Settings) -> Iterator[Check]:
 
 
 def _launchers(settings: Settings, bench: Workbench) -> Iterator[Check]:
-    origin = settings.origins["launch_commands"]
-    for name in settings.launch_commands:
-        if shutil.which(name) is None:
-            message = f"launch_commands ({origin}) lists {name!r}, and there is no such program"
-            yield Check("launching", "broken", message, "install it, or take it out of the list")
-    for problem in launcher_warnings(bench.catalogue, Commands(settings.launch_commands)):
+    origin, commands = settings.origins["launch_commands"], Commands(settings.launch_commands)
+    for entry in commands.missing():
+        message = f"launch_commands ({origin}) lists {entry.starts!r}, and there is no such program"
+        yield Check("launching", "broken", message, "install it, or take it out of the list")
+    try:
+        launch_user(settings)
+    except SettingsError as error:
+        yield Check("launching", "broken", error.message, error.hint)
+    for problem in launcher_warnings(bench.catalogue, commands):
         yield Check("launching", "warning", f"{problem.place}: {problem.message}", problem.hint)
 
 

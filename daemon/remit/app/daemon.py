@@ -24,6 +24,7 @@ from remit.app.watch import watch_definitions
 from remit.app.web import web
 from remit.app.workbench import definition_paths
 from remit.config.home import Home, ipc_endpoint, prepare_home
+from remit.config.launch_user import launch_user
 from remit.config.lock import hold_lock
 from remit.config.served import remember_extensions, remember_served
 from remit.config.settings_table import Settings
@@ -89,6 +90,7 @@ async def run_daemon(settings: Settings) -> AsyncGenerator[Daemon]:
         DefinitionError: the definitions do not compile.
         SettingsError: the endpoint cannot be served.
     """
+    launch_user(settings)  # one that cannot be is refused before anything is opened
     home = Home(settings.home)
     for repair in prepare_home(home):
         log.warning("home_repaired", what=repair)

@@ -9,11 +9,13 @@ import structlog
 
 from remit.config.home import Home
 from remit.config.launch_commands import Commands
+from remit.config.launch_user import launch_dir, launch_user, make_launch_dir
 from remit.config.settings_table import Settings
 from remit.errors import RemitError
 from remit.runtime.launcher import Launcher
 from remit.runtime.launches import launch_of
 from remit.runtime.leftovers import end_leftovers
+from remit.runtime.premises import Premises
 from remit.runtime.services import Services
 from remit_client.errors import BadKey
 from remit_client.keys import Key, load_key, save_key
@@ -23,19 +25,32 @@ log = structlog.get_logger()
 
 @asynccontextmanager
 async def launching(settings: Settings, services: Services, endpoint: str) -> AsyncGenerator[None]:
-    """Start processes for agents while this is open; all of them end with it."""
-    home = Home(settings.home)
+    """Start processes for agents while this is open; all of them end with it.
+
+    Raises:
+        SettingsError: processes cannot be started as the settings say.
+    """
+    home, commands, user = (
+        Home(settings.home),
+        Commands(settings.launch_commands),
+        launch_user(settings),
+    )
+    for missing in commands.missing():
+        log.warning("launch_command_not_installed", command=missing.starts)
+    if settings.launch_commands:
+        make_launch_dir(launch_dir(settings), user)
     owner = str(home.path.resolve())
+    premises = Premises(launch_dir(settings), owner=owner, user=user)
     # The lock of the home is ours, so what carries its mark belongs to no living daemon.
     if left := end_leftovers(owner):
         log.warning("leftovers_ended", processes=left)
     async with anyio.create_task_group() as tasks:
         launcher = Launcher(
             tasks,
-            commands=Commands(settings.launch_commands),
-            owner=owner,
-            identify=partial(identity, home, endpoint),
-            find=partial(launch_of, services.authority),
+            commands=commands,
+            premises=premises,
+            identify=partial(identity, home, premises, endpoint),
+            find=partial(launch_of, services.authority, commands),
         )
         services.launcher = launcher
         _relaunch(home, services, launcher)
@@ -46,7 +61,12 @@ async def launching(settings: Settings, services: Services, endpoint: str) -> As
 
 
 def identity(
-    home: Home, endpoint: str, agent: str, public_key: str, secret_key: str
+    home: Home,
+    premises: Premises,
+    endpoint: str,
+    agent: str,
+    public_key: str,
+    secret_key: str,
 ) -> Mapping[str, str]:
     """Keep an agent's key in a file that only its owner reads; answers the way to it."""
     home.agents.mkdir(mode=0o700, exist_ok=True)
@@ -57,7 +77,7 @@ def identity(
     return {
         "REMIT_AGENT_ID": agent,
         "REMIT_ENDPOINT": endpoint,
-        "REMIT_KEY": str(path),
+        "REMIT_KEY": str(premises.give_key(path, key)),
         "REMIT_SERVER_KEY": server,
     }
 

@@ -22,7 +22,8 @@ from remit.cli.outcome import (
     say_problems,
     say_source,
 )
-from remit.config.launch_commands import Commands, launcher_warnings
+from remit.config.launch_commands import Commands, launcher_warnings, list_warnings
+from remit.config.launch_user import launch_user
 from remit.model.event import EFFECTS, Effect
 from remit.model.place import REQUEST, DefinitionError, Problem, by_place
 from remit.model.suggest import did_you_mean
@@ -38,10 +39,13 @@ from remit.runtime.report import check_report, grant_report
 def check(ask: Asked) -> None:
     """Check definitions and show every mistake of every file at once."""
     settings = ask.definitions()
-    outside = outside_problems(settings)
+    launch_user(settings)
+    commands = Commands(settings.launch_commands)
+    listed = list_warnings(commands, str(settings.origins["launch_commands"]))
+    outside = (*outside_problems(settings), *listed)
     try:
         bench = open_workbench(settings, ask.events)
-        launchers = launcher_warnings(bench.catalogue, Commands(settings.launch_commands))
+        launchers = launcher_warnings(bench.catalogue, commands)
         found = (
             *bench.catalogue.warnings,
             *bench.files.illustrate(launchers),

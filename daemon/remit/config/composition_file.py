@@ -43,6 +43,7 @@ from remit.model.event import EFFECTS, PlacedEffect
 from remit.model.exposure import EXPOSURES, PlacedExposure
 from remit.model.limits import NO_LIMITS
 from remit.model.place import Place
+from remit.model.value_pattern import pattern_complaint
 
 PROFILE_NAME = r"[a-z][a-z0-9_-]{0,63}"
 VARIABLE_NAME = r"[a-z][a-z0-9_]{0,63}"
@@ -271,6 +272,20 @@ _CONDITIONAL_MIXIN = RecordKind(
     "a mixin",
 )
 
+
+class ValuePatternKind(TextKind, frozen=True):
+    """A pattern that values are held to; one that cannot be read would let nothing through."""
+
+    def read(self, node: Node, report: Report) -> Any:
+        """Read text, and see that it is a pattern."""
+        pattern = super().read(node, report)
+        complaint = "" if pattern is BAD else pattern_complaint(pattern)
+        if complaint:
+            report.add(node.place, "invalid_name", complaint, "write it as RE2 understands it")
+            return BAD
+        return pattern
+
+
 _VARIABLES = MapKind(
     TextKind(pattern=VARIABLE_NAME, what="a variable name"),
     RecordKind(
@@ -278,6 +293,7 @@ _VARIABLES = MapKind(
             "type": Field(ChoiceKind(VARIABLE_TYPES), "Its type; string when absent"),
             "default": Field(ScalarKind(), "Its value when nobody gives one", required=True),
             "allowed_values": Field(ListKind(ScalarKind()), "The only values it may have"),
+            "pattern": Field(ValuePatternKind(), "A pattern for all of its text"),
             "description": Field(TextKind(), "What it is for"),
         },
         lambda values, _node: values,

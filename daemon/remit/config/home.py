@@ -82,6 +82,11 @@ class Home(msgspec.Struct, frozen=True):
         return self.path / "agents"
 
     @property
+    def launched(self) -> Path:
+        """The directory in which each launched process has a folder, unless a setting names one."""
+        return self.path / "launched"
+
+    @property
     def upstreams(self) -> Path:
         """The directory of what is known and pinned about outside servers."""
         return self.path / "upstreams"

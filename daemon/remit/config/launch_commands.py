@@ -4,42 +4,114 @@ import os
 import shutil
 from collections.abc import Iterable
 
-from remit.model.launch import Launch
-from remit.model.place import Problem
+from remit.errors import DeniedError, UnavailableError
+from remit.model.launch import Launch, LaunchEntry, LaunchRequest
+from remit.model.place import Place, Problem
+from remit.model.suggest import did_you_mean
 from remit.policy.catalogue import Catalogue
 
 HINT = "an operator lists it in the setting launch_commands"
 
 
 class Commands:
-    """A list of commands; one that is not installed allows nothing."""
+    """The operator's list. A command is looked for at each start: it may be installed later."""
 
-    def __init__(self, names: Iterable[str]) -> None:
-        self._paths = frozenset(path for name in names if (path := _find(name)))
+    def __init__(self, entries: Iterable[LaunchEntry]) -> None:
+        self._entries = {entry.name: entry for entry in entries}
 
-    def path_of(self, launch: Launch) -> str | None:
-        """The full path of what is to be started, or None when it may not be."""
-        path = _find(launch.starts) if launch.starts else None
-        return path if path in self._paths else None
+    def launch(self, request: LaunchRequest) -> Launch:
+        """What a request starts.
+
+        Raises:
+            DeniedError: the operator lists no command of that name.
+            InvalidDataError: the values do not fit its placeholders.
+        """
+        entry = self._entries.get(request.command)
+        if entry is None:
+            message = f"the command {request.command!r} is not allowed to be launched"
+            hint = f"a request names an entry of the list launch_commands; {HINT}"
+            raise DeniedError(message, reason="no_grant", hint=hint)
+        return entry.launch(request)
+
+    def path_of(self, launch: Launch) -> str:
+        """The full path of what is to be started.
+
+        Raises:
+            DeniedError: the operator does not list it.
+            UnavailableError: it is listed, and not installed.
+        """
+        path = _find(launch.starts)
+        if path is not None and path in {_find(one.starts) for one in self._entries.values()}:
+            return path
+        if any(launch.starts == entry.starts for entry in self._entries.values()):
+            raise UnavailableError(
+                f"the command {launch.starts!r} is listed in launch_commands, but not installed",
+                hint="install it, or give its full path in launch_commands",
+                details={"reason": "not_installed"},
+            )
+        message = f"the command {launch.starts!r} is not allowed to be launched"
+        hint = did_you_mean(launch.starts, self._entries) or HINT
+        raise DeniedError(message, reason="no_grant", hint=hint)
+
+    def missing(self) -> list[LaunchEntry]:
+        """The entries whose command is not installed, in their order."""
+        return [entry for entry in self._entries.values() if _find(entry.starts) is None]
 
 
 def _find(name: str) -> str | None:
     """A full path, so that it means the same in the folder where the process runs."""
-    found = shutil.which(name)
+    found = shutil.which(name) if name else None
     return None if found is None else os.path.abspath(found)  # noqa: PTH100 - keeps links
 
 
 def launcher_warnings(catalogue: Catalogue, commands: Commands) -> list[Problem]:
-    """Profiles whose process would not be started here; each launcher is told once."""
-    placed = {one.place: one.launch for g in catalogue.grants.values() if (one := g.launcher)}
+    """Profiles whose process would not be started as they are; each launcher is told once."""
+    found: dict[tuple[Place, str], Problem] = {}
+    for profile, grant in catalogue.grants.items():
+        placed = grant.launcher
+        if placed is None or not placed.launch.starts:
+            continue
+        problem = _not_startable(placed.launch, placed.place, commands)
+        declared = catalogue.variables.get(profile, {})
+        free = sorted(name for name in placed.variables if not declared[name].is_bounded)
+        problems = [*([problem] if problem else []), *(_free(n, placed.place) for n in free)]
+        found |= {(one.place, one.message): one for one in problems}
+    return [found[key] for key in sorted(found)]
+
+
+def _not_startable(launch: Launch, place: Place, commands: Commands) -> Problem | None:
+    try:
+        commands.path_of(launch)
+    except UnavailableError as error:
+        return Problem(place, "command_not_installed", error.message, error.hint, "warning")
+    except DeniedError:
+        message = f"the command {launch.starts!r} may not be launched here"
+        hint = HINT if shutil.which(launch.starts) else f"install it; {HINT}"
+        return Problem(place, "command_not_allowed", message, hint, "warning")
+    return None
+
+
+def _free(name: str, place: Place) -> Problem:
+    return Problem(
+        place,
+        "free_variable",
+        f"no request can set {name!r}: it reaches a command, and may be any text",
+        "give the variable a pattern or allowed_values",
+        "warning",
+    )
+
+
+def list_warnings(commands: Commands, origin: str) -> list[Problem]:
+    """Entries of the list whose command is not installed, placed where the list is written."""
+    file, colon, line = origin.rpartition(":")
+    place = Place(file, int(line)) if colon and line.isdecimal() else Place(origin)
     return [
         Problem(
             place,
-            "command_not_allowed",
-            f"the command {launch.starts!r} may not be launched here",
-            HINT if shutil.which(launch.starts) else f"install it; {HINT}",
-            severity="warning",
+            "command_not_installed",
+            f"the command {entry.starts!r} is listed in launch_commands, but not installed",
+            "install it, or give its full path in launch_commands",
+            "warning",
         )
-        for place, launch in sorted(placed.items(), key=lambda pair: pair[0])
-        if launch.starts and commands.path_of(launch) is None
+        for entry in commands.missing()
     ]

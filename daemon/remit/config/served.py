@@ -10,6 +10,7 @@ from remit.config.home import Home
 from remit.config.lock import running_pid
 from remit.config.settings_table import SETTINGS, Origin, Settings
 from remit.errors import HomeError, SettingsError
+from remit.model.launch import LaunchEntry
 
 _SHARED = ("catalogue", "compositions", "handlers", "handler_paths")
 
@@ -160,6 +161,8 @@ def plain(value: Any) -> Any:
     """The value of a setting as JSON has it."""
     if isinstance(value, tuple):
         return [plain(one) for one in value]
+    if isinstance(value, LaunchEntry):
+        return value.to_json()
     return str(value.absolute()) if isinstance(value, Path) else value
 
 

@@ -82,11 +82,15 @@ def _read_path(row: Setting, value: object, base: Path) -> Path | None:
     return base / Path(value).expanduser() if value else None
 
 
-def _read_commands(row: Setting, value: object, base: Path) -> tuple[str, ...]:
-    names = value if isinstance(value, list | tuple) else [None]
-    if not all(isinstance(name, str) and name and "\0" not in name for name in names):
-        raise WrongError('a list of commands, as in ["claude"]')
-    return tuple(names)
+def _read_commands(row: Setting, value: object, base: Path) -> tuple[Any, ...]:
+    if not value:
+        return ()
+    from remit.config.launch_entries import read_entries  # noqa: PLC0415 - few have any
+
+    try:
+        return read_entries(value)
+    except ValueError as error:
+        raise WrongError(str(error)) from error
 
 
 def _read_paths(row: Setting, value: object, base: Path) -> tuple[Path, ...]:

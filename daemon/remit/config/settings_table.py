@@ -9,6 +9,7 @@ from typing import Literal
 import msgspec
 
 from remit.config.setting import Setting
+from remit.model.launch import LaunchEntry
 
 
 def _tokens(tier: str, default: int, doc: str) -> Setting:
@@ -97,6 +98,13 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("approval_timeout", "seconds", 300.0, "Seconds until an unanswered request lapses."),
     Setting("approval_wait", "seconds", 20.0, "Seconds that a call waits for its approval."),
     Setting("launch_commands", "commands", (), "Commands that may be started for agents."),
+    Setting("launch_user", "text", "", "The user that these run as; empty: the daemon's own."),
+    Setting(
+        "launch_dir",
+        "path",
+        None,
+        "Where each of them has a folder of its own; empty: launched in the home.",
+    ),
     Setting("state_value_limit", "whole", 262_144, "Bytes of one state value.", high=16_777_216),
     Setting("file_size_limit", "whole", 524_288, "Bytes of one session file.", high=16_777_216),
     Setting("file_count_limit", "whole", 10_000, "Files of one session.", high=100_000),
@@ -247,7 +255,9 @@ class Settings(msgspec.Struct, frozen=True):
     denial_window: float
     approval_timeout: float
     approval_wait: float
-    launch_commands: tuple[str, ...]
+    launch_commands: tuple[LaunchEntry, ...]
+    launch_user: str
+    launch_dir: Path | None
     state_value_limit: int
     file_size_limit: int
     file_count_limit: int

@@ -7,7 +7,7 @@ import msgspec
 
 from remit.errors import ConflictError, DeniedError, RemitError
 from remit.model.agent import Agent, AgentSpec, AgentStatus, Chosen
-from remit.model.launch import Launch
+from remit.model.launch import LaunchRequest
 from remit.model.limits import NO_LIMITS, Limits
 from remit.policy.delegate import Excess
 from remit.runtime.changes import tell_changes
@@ -46,7 +46,7 @@ class SpawnRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     on_excess: OnExcess = "refuse"
     session: str | None = None
     limits: Limits = NO_LIMITS
-    launch: Launch | None = None
+    launch: LaunchRequest | None = None
 
 
 class UpdateRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -91,7 +91,7 @@ async def spawn(request: SpawnRequest, ctx: Context) -> dict[str, Any]:
         on_excess: what to do when it would hold more than you: refuse, or narrow.
         session: the session it works in; one that you or somebody above you opened binds it.
         limits: limits of its own; they never widen those it has anyway.
-        launch: a process to start for it instead of its profile's; an empty one starts nothing.
+        launch: the operator's command to start instead of the profile's; an empty one: none.
     """
     services = ctx.services
     parent = None if ctx.principal.is_operator else ctx.principal.id
@@ -99,7 +99,7 @@ async def spawn(request: SpawnRequest, ctx: Context) -> dict[str, Any]:
     check_spec(spec, parent)
     offered = offer(ctx, spec, parent)
     launcher, own_key = services.launcher, request.public_key is not None
-    spec = check_launch(launcher, spec, offered.grant, own_key=own_key)
+    spec = check_launch(launcher, spec, offered.grant, ctx.catalogue, own_key=own_key)
     check_room(ctx, parent)
     name = request.agent_id or _new_name(ctx, request.profile)
     if not services.keyring.is_free(name):

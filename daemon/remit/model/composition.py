@@ -27,6 +27,13 @@ class Variable(msgspec.Struct, frozen=True):
     type: VariableType = "string"
     allowed_values: tuple[Scalar, ...] = ()
     description: str = ""
+    pattern: str = ""
+    """What all of a text must match; empty: any text."""
+
+    @property
+    def is_bounded(self) -> bool:
+        """Tell whether an operator said which values it may have."""
+        return bool(self.type != "string" or self.allowed_values or self.pattern)
 
 
 class Condition(msgspec.Struct, frozen=True):

@@ -1,10 +1,18 @@
-"""What to start for an agent: as a request or a profile says it."""
+"""What to start for an agent: as an operator lists it, a profile says it or a request asks for it.
 
-from typing import Literal
+A request names an entry of the operator's list and fills the placeholders of its arguments, each
+held to the pattern that the entry gives it. It says nothing else about the process.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any, Literal, Self
 
 import msgspec
 
+from remit.errors import InvalidDataError
 from remit.model.place import Place
+from remit.model.value_pattern import MAX_VALUE, matches
 
 MAX_RESTARTS = 5
 
@@ -37,7 +45,7 @@ class Launch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def starts(self) -> str:
         """The command that is started, or nothing."""
-        return READY.get(self.ready, "") if self.ready else self.command
+        return READY[self.ready] if self.ready else self.command
 
 
 NOTHING = Launch()
@@ -48,3 +56,99 @@ class PlacedLaunch(msgspec.Struct, frozen=True):
 
     launch: Launch
     place: Place
+    variables: frozenset[str] = frozenset()
+    """The variables whose values are part of it."""
+
+
+class LaunchRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The entry that a request wants started; without a command it wants nothing started."""
+
+    command: str = ""
+    values: dict[str, str] = {}
+    restart: Restart = "never"
+    max_restarts: int = MAX_RESTARTS
+
+
+NO_REQUEST = LaunchRequest()
+
+BLANK = re.compile(r"\{\{\s*([a-zA-Z0-9_]+)\s*\}\}")
+"""A placeholder, written as a variable of a profile is."""
+
+
+class LaunchEntry(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
+):
+    """A command that an operator lists, with all that its process gets from requests."""
+
+    name: str
+    command: str = ""
+    ready: Ready = ""
+    args: tuple[str, ...] = ()
+    placeholders: dict[str, str] = {}
+    """What may stand for each `{{name}}` in the arguments: a pattern for the whole value."""
+    env: dict[str, str] = {}
+    cwd: str | None = None
+
+    @property
+    def starts(self) -> str:
+        """The command that is started."""
+        return READY[self.ready] if self.ready else self.command
+
+    @classmethod
+    def plain(cls, name: str) -> Self:
+        """The entry that a bare name stands for: a command without arguments.
+
+        A ready launcher is never started bare: it works out what may be used.
+        """
+        return cls(name=name, ready="claude") if name == "claude" else cls(name=name, command=name)
+
+    def to_json(self) -> str | dict[str, Any]:
+        """As it can stand in the list."""
+        return self.name if self == self.plain(self.name) else msgspec.to_builtins(self)
+
+    def launch(self, request: LaunchRequest) -> Launch:
+        """What a request that names this entry starts.
+
+        Raises:
+            InvalidDataError: a value is missing, not asked for, or not what the entry takes.
+        """
+        self._check(request.values)
+        return Launch(
+            command=self.command,
+            ready=self.ready,
+            args=tuple(_filled(arg, request.values) for arg in self.args),
+            env=self.env,
+            cwd=self.cwd,
+            restart=request.restart,
+            max_restarts=request.max_restarts,
+        )
+
+    def _check(self, values: Mapping[str, str]) -> None:
+        wanted = self.placeholders.keys()
+        if values.keys() != wanted:
+            takes = ", ".join(sorted(wanted)) or "none"
+            raise InvalidDataError(
+                f"the command {self.name!r} needs a value for each of its placeholders: {takes}",
+                hint="the operator's list launch_commands says which there are",
+                details={"path": "$.launch.values"},
+            )
+        for name, pattern in self.placeholders.items():
+            if not matches(pattern, values[name]):
+                raise InvalidDataError(
+                    f"the command {self.name!r} does not take this value for {name!r}",
+                    hint=f"all of it must match {pattern}, in at most {MAX_VALUE} characters",
+                    details={"path": f"$.launch.values.{name}"},
+                )
+
+
+def _filled(arg: str, values: Mapping[str, str]) -> str:
+    """An argument with its placeholders filled.
+
+    INVARIANT: no value turns an argument into an option.
+    """
+    found = BLANK.sub(lambda blank: values[blank.group(1)], arg)
+    if found.startswith("-") and not arg.startswith("-"):
+        raise InvalidDataError(
+            "a value may not make an argument begin with '-'", details={"path": "$.launch.values"}
+        )
+    return found

@@ -6,11 +6,11 @@ from typing import Any
 
 from remit.errors import InvalidPatternError
 from remit.model.composition import Scalar, Text
+from remit.model.launch import BLANK
 from remit.model.place import Problem
 from remit.model.suggest import did_you_mean
 from remit.model.tool import ToolEntry
 
-_BLANK = re.compile(r"\{\{\s*([a-zA-Z0-9_]+)\s*\}\}")
 _SAFE_IN_TOOLS = re.compile(r"[a-z0-9][a-z0-9_.-]*")
 
 Environment = Mapping[str, Scalar]
@@ -56,7 +56,7 @@ def filled(
             return "unsafe"
         return value
 
-    return _BLANK.sub(value_of, text.text)
+    return BLANK.sub(value_of, text.text)
 
 
 def _text_of(value: Any) -> str:

@@ -20,7 +20,7 @@ from remit.model.composition import (
 )
 from remit.model.event import PlacedEffect, least
 from remit.model.exposure import EXPOSURES, PlacedExposure
-from remit.model.launch import Launch, PlacedLaunch
+from remit.model.launch import BLANK, Launch, PlacedLaunch
 from remit.model.limits import NO_LIMITS, Limits
 from remit.model.place import Place, Problem
 from remit.model.tool import ToolEntry
@@ -210,4 +210,6 @@ def _launcher(
         restart=written.restart,
         max_restarts=written.max_restarts,
     )
-    return PlacedLaunch(launch, written.place)
+    texts = [*written.args, *(text for _, text in written.env), written.cwd]
+    variables = {name for text in texts if text for name in BLANK.findall(text.text)}
+    return PlacedLaunch(launch, written.place, frozenset(variables))

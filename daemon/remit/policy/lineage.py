@@ -7,6 +7,7 @@ from remit.errors import InvalidDataError
 from remit.model.composition import Composition, Scalar, Variable
 from remit.model.place import Problem
 from remit.model.suggest import did_you_mean
+from remit.model.value_pattern import matches
 from remit.policy.flatten import same_value
 from remit.policy.order import circle_problem, dependencies_first
 
@@ -155,4 +156,7 @@ def _complaint(variable: Variable, value: Scalar) -> str:
     if allowed and not any(same_value(value, one) for one in allowed):
         choices = ", ".join(map(str, allowed))
         return f"{value!r} is not allowed for {variable.name!r}; allowed: {choices}"
+    if variable.pattern and not matches(variable.pattern, str(value)):
+        wanted = f"all of it must match {variable.pattern}"
+        return f"{value!r} is not allowed for {variable.name!r}; {wanted}"
     return ""

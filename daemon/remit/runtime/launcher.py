@@ -2,7 +2,8 @@
 
 Which commands may be started is the operator's configuration and nobody else's; the secret travels
 in a file that only its owner reads, never among the arguments that everybody can list. What to
-start is asked for anew at each start, so that it fits what the agent holds by then.
+start is asked for anew at each start, so that it fits what the agent holds by then. A process has
+few variables, a folder of its own, and no descriptor of ours but its output.
 """
 
 import os
@@ -14,13 +15,15 @@ from pathlib import Path
 from typing import Literal
 
 import anyio
+import anyio.to_thread
 import msgspec
 import structlog
 from anyio.abc import TaskGroup
 
-from remit.config.launch_commands import HINT, Commands
-from remit.errors import DeniedError, InvalidDataError, LimitError, RemitError
+from remit.config.launch_commands import Commands
+from remit.errors import InvalidDataError, LimitError, RemitError
 from remit.model.launch import MAX_RESTARTS, SETTABLE, Launch
+from remit.runtime.premises import Premises, remove_folder
 from remit.runtime.process import run
 
 log = structlog.get_logger()
@@ -30,7 +33,9 @@ OUTPUT_BYTES = 65_536
 _PAUSE_SECONDS = (0.1, 0.5, 1.0, 2.0, 5.0)
 _SETTABLE = re.compile(SETTABLE)
 _COULD_NOT = b"could not be started: %s\n"
-_INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR")
+_INHERITED = ("PATH", "LANG", "LC_ALL", "TZ")
+_OUR_OWN = ("HOME", "TMPDIR")
+"""Inherited as well where the process is the same user's."""
 
 Recipe = Callable[[], Launch]
 """Answers what to start now; may raise what keeps it from being started."""
@@ -76,7 +81,7 @@ class Launcher:
         tasks: TaskGroup,
         *,
         commands: Commands,
-        owner: str = "",
+        premises: Premises,
         identify: Callable[[str, str, str], Mapping[str, str]] | None = None,
         find: Callable[[str, Mapping[str, str]], Launch] | None = None,
         on_end: Callable[[str], None] = lambda _agent: None,
@@ -86,26 +91,29 @@ class Launcher:
         Args:
             tasks: where the watching happens.
             commands: the commands that the operator allows.
-            owner: whom the processes belong to, so that a later start finds what is left of them.
+            premises: where the processes live.
             identify: keeps an agent's key pair where only its process finds it, and answers the
                 variables that lead there.
             find: what to start for an agent now, given those variables.
             on_end: called with the agent's id when its process has ended for good.
         """
         self._tasks = tasks
-        self._owner = owner
+        self._premises = premises
         self._identify = identify
         self._find = find
-        self._commands = commands
+        self.commands = commands
         self._on_end = on_end
         self._children: dict[str, _Child] = {}
+        for folder in premises.left():
+            tasks.start_soon(_remove, folder)
 
     def check(self, launch: Launch) -> str:
         """The full path of a command that may be started.
 
         Raises:
             DeniedError: the operator does not allow the command.
-            InvalidDataError: something in the request cannot be used.
+            UnavailableError: it is not installed.
+            InvalidDataError: something in it cannot be used.
             LimitError: too many processes run already.
         """
         path = self._path_of(launch)
@@ -123,20 +131,18 @@ class Launcher:
                 hint="an empty object starts nothing",
                 details={"path": "$.launch"},
             )
-        path = self._commands.path_of(launch)
-        if path is None:
-            message = f"the command {launch.starts!r} is not allowed to be launched"
-            raise DeniedError(message, reason="no_grant", hint=HINT)
+        path = self.commands.path_of(launch)
         if any("\0" in text for text in (*launch.args, *launch.env, *launch.env.values())):
             raise InvalidDataError("a NUL byte cannot be passed on", details={"path": "$.launch"})
         if not all(map(_SETTABLE.fullmatch, launch.env)):
             raise InvalidDataError(
                 "the environment has a name that cannot be set",
                 hint="write letters, digits and _, and neither REMIT_ nor LD_ at the start",
-                details={"path": "$.launch.env"},
+                details={"path": "$.launch"},
             )
         if launch.cwd is not None and not Path(launch.cwd).is_dir():
-            raise InvalidDataError("there is no such folder", details={"path": "$.launch.cwd"})
+            message = f"there is no folder {launch.cwd!r} to run {launch.starts!r} in"
+            raise InvalidDataError(message, details={"path": "$.launch"})
         return path
 
     def start(self, agent: str, recipe: Recipe, identity: Mapping[str, str]) -> None:
@@ -164,6 +170,9 @@ class Launcher:
         child = self._children.pop(agent, None)
         if child is not None:
             child.scope.cancel()
+        ended = self._premises.end(agent)
+        if ended is not None:
+            self._tasks.start_soon(_remove, ended)
 
     def status(self, agent: str) -> Status | None:
         """How an agent's process is doing, or None when it has none."""
@@ -191,8 +200,8 @@ class Launcher:
                 status.state, status.exit_code = "failed", None
                 return
             try:
-                status.exit_code = await self._run_once(child, launch, path)
-            except (OSError, ValueError) as error:
+                status.exit_code = await self._run_once(agent, child, launch, path)
+            except (OSError, ValueError, RemitError) as error:
                 child.keep(_COULD_NOT % str(error).encode())
                 status.exit_code = None
             failed = status.exit_code != 0
@@ -206,16 +215,24 @@ class Launcher:
             log.info("agent_process_restarts", agent=agent, exit_code=status.exit_code)
             await anyio.sleep(pause)
 
-    async def _run_once(self, child: _Child, launch: Launch, path: str) -> int:
-        inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+    async def _run_once(self, agent: str, child: _Child, launch: Launch, path: str) -> int:
+        premises = self._premises
+        names = (*_INHERITED, *(() if premises.user else _OUR_OWN))
+        inherited = {name: os.environ[name] for name in names if name in os.environ}
+        own = premises.user.variables if premises.user else {}
+        folder = premises.folder(agent)
         try:
             return await run(
                 [path, *launch.args],
-                owner=self._owner,
-                env={**inherited, **launch.env, **child.identity},
-                cwd=launch.cwd,
+                tether=premises.tether,
+                env={**inherited, **own, **launch.env, **child.identity},
+                cwd=launch.cwd or str(folder),
                 on_start=partial(setattr, child.status, "pid"),
                 on_output=child.keep,
             )
         finally:
             child.status.pid = None
+
+
+async def _remove(folder: Path) -> None:
+    await anyio.to_thread.run_sync(remove_folder, folder, abandon_on_cancel=True)

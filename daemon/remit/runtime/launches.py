@@ -5,10 +5,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from remit.config.launch_commands import Commands
 from remit.errors import InvalidDataError, NotFoundError
 from remit.model.agent import Agent, AgentSpec
 from remit.model.grant import Grant
-from remit.model.launch import NOTHING, READY, Launch
+from remit.model.launch import NO_REQUEST, NOTHING, READY, Launch, LaunchRequest
+from remit.policy.catalogue import Catalogue
 from remit.policy.host_arguments import Server, claude_arguments
 from remit.policy.universe import Universe
 from remit.runtime.own_command import own_command
@@ -18,16 +20,47 @@ if TYPE_CHECKING:
     from remit.runtime.launcher import Launcher
 
 
-def wanted(spec: AgentSpec, grant: Grant) -> Launch:
-    """The process that an agent is to have, before a ready launcher adds its arguments."""
+def wants_process(spec: AgentSpec, grant: Grant) -> bool:
+    """Tell whether an agent is to have a process."""
     if spec.launch is not None:
-        return msgspec.convert(spec.launch, Launch)
+        return msgspec.convert(spec.launch, LaunchRequest) != NO_REQUEST
     placed = grant.launcher if spec.profile and spec.launches_profile else None
-    return NOTHING if placed is None else placed.launch
+    return placed is not None and placed.launch != NOTHING
+
+
+def wanted(spec: AgentSpec, grant: Grant, catalogue: Catalogue, commands: Commands) -> Launch:
+    """The process that an agent is to have, before a ready launcher adds its arguments.
+
+    INVARIANT: of what its request says, nothing gets into it but values that an operator bounded.
+
+    Raises:
+        DeniedError: the operator lists no such command.
+        InvalidDataError: a value is not one that may be filled in.
+        NotFoundError: nothing is to be started.
+    """
+    if spec.launch is not None:
+        return commands.launch(msgspec.convert(spec.launch, LaunchRequest))
+    placed = grant.launcher if spec.profile and spec.launches_profile else None
+    if placed is None or placed.launch == NOTHING:
+        raise NotFoundError(f"the profile {spec.profile!r} starts no process")
+    declared = catalogue.variables.get(spec.profile, {})
+    for name in sorted(placed.variables & spec.variables.keys()):
+        if name not in declared or not declared[name].is_bounded:
+            raise InvalidDataError(
+                f"{name!r} cannot be set here: it reaches a command, and may be any text",
+                hint=f"give {name!r} a pattern or allowed_values in the profile {spec.profile!r}",
+                details={"path": f"$.variables.{name}"},
+            )
+    return placed.launch
 
 
 def check_launch(
-    launcher: "Launcher | None", spec: AgentSpec, grant: Grant, *, own_key: bool
+    launcher: "Launcher | None",
+    spec: AgentSpec,
+    grant: Grant,
+    catalogue: Catalogue,
+    *,
+    own_key: bool,
 ) -> AgentSpec:
     """Check what an agent that is about to be would start; answers its spec with that settled.
 
@@ -35,15 +68,16 @@ def check_launch(
         launcher: who starts processes here.
         spec: what it is to be spawned with.
         grant: what it will hold.
+        catalogue: the definitions of its profile.
         own_key: whether it brings a key of its own.
 
     Raises:
         DeniedError: the operator does not allow the command.
+        UnavailableError: the command is not installed.
         InvalidDataError: it cannot be started as asked.
         LimitError: too many processes run already.
     """
-    launch = wanted(spec, grant)
-    if launch == NOTHING:
+    if not wants_process(spec, grant):
         return msgspec.structs.replace(spec, launch=None, launches_profile=False)
     if launcher is None or own_key:
         raise InvalidDataError(
@@ -51,23 +85,25 @@ def check_launch(
             hint="leave public_key out, or start nothing with an empty launch",
             details={"path": "$.launch"},
         )
-    launcher.check(launch)
+    launcher.check(wanted(spec, grant, catalogue, launcher.commands))
     return spec
 
 
-def launch_of(authority: "Authority", agent: str, identity: Mapping[str, str]) -> Launch:
+def launch_of(
+    authority: "Authority", commands: Commands, agent: str, identity: Mapping[str, str]
+) -> Launch:
     """What to start for a living agent, from what it holds at this moment.
 
     Raises:
         NotFoundError: the agent is gone, or its profile starts nothing any more.
+        DeniedError: the operator lists no such command any more.
+        InvalidDataError: what it was spawned with may not be filled in any more.
     """
     found = authority.fleet.get(agent)
     if found is None:
         raise NotFoundError(f"there is no agent {agent!r}")
     grant = authority.fleet.grant(agent, authority.catalogue)
-    launch = wanted(found.spec, grant)
-    if not launch.starts:
-        raise NotFoundError(f"the profile {found.spec.profile!r} starts no process")
+    launch = wanted(found.spec, grant, authority.catalogue, commands)
     if not launch.ready:
         return launch
     own = claude_options(authority.catalogue.universe, found, grant, identity)
@@ -91,4 +127,6 @@ def claude_options(
     texts = (grant.prompt if spec.profile else "", spec.system_prompt)
     prompt = "\n\n".join(text for text in texts if text)
     options = claude_arguments(universe, grant, server)
+    # What a prompt begins with is for a request to say: never with an option of the host.
+    prompt = f"\n{prompt}" if prompt.startswith("-") else prompt
     return [*options, "--append-system-prompt", prompt] if prompt else options

@@ -13,8 +13,6 @@ from contextlib import contextmanager
 import anyio
 from anyio.abc import Process
 
-from remit.runtime import tether
-
 GRACE_SECONDS = 3.0
 _CHUNK = 65_536
 
@@ -22,7 +20,7 @@ _CHUNK = 65_536
 async def run(
     command: Sequence[str],
     *,
-    owner: str,
+    tether: Sequence[str],
     env: Mapping[str, str],
     cwd: str | None,
     on_start: Callable[[int], None],
@@ -32,7 +30,7 @@ async def run(
 
     Args:
         command: a full path and the arguments.
-        owner: whom the process belongs to.
+        tether: the words before it that make it die with us.
         env: all its variables.
         cwd: where it runs.
         on_start: called with the process id.
@@ -45,7 +43,7 @@ async def run(
         try:
             # The kernel ends the process with the thread that starts it: this must be the loop's.
             process = await anyio.open_process(
-                [*tether.tethered(owner), *command],
+                [*tether, *command],
                 env=env,
                 cwd=cwd,
                 stdin=subprocess.DEVNULL,

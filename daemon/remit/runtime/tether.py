@@ -1,8 +1,9 @@
-"""Run a command that dies with the one who started it: `tether.py PARENT OWNER COMMAND ARGS…`.
+"""Run a command that dies with who started it: `tether.py PARENT OWNER USER COMMAND ARGS…`.
 
 A daemon that is killed cannot end what it launched. So each process starts as this script, which
 asks the kernel to be killed when its parent goes, and then becomes the command. It runs without the
-packages around it and imports little, since every launch waits for it.
+packages around it and imports little, since every launch waits for it. USER is empty, or the ids of
+another user and its groups: the process is theirs before it becomes the command.
 """
 
 import os
@@ -13,12 +14,16 @@ MARK = "REMIT_LAUNCHED"
 """The variable that tells what was launched by whom: the id of the session, and the owner."""
 
 _SET_DEATH_SIGNAL = 1
+_SET_NO_NEW_PRIVILEGES = 38
 _CANNOT_START = 127
+_FIRST_OF_OURS = 3
+_MOST_DESCRIPTORS = 65_536
+"""As many as the daemon takes for itself."""
 
 
-def tethered(owner: str) -> tuple[str, ...]:
-    """The words before a full command that make it die with this process."""
-    return (sys.executable, "-I", "-S", __file__, str(os.getpid()), owner)
+def tethered(owner: str, user: str = "") -> tuple[str, ...]:
+    """The words before a full command that make it die with this process, as another user's."""
+    return (sys.executable, "-I", "-S", __file__, str(os.getpid()), owner, user)
 
 
 def mark_of(session: int, owner: str) -> str:
@@ -26,20 +31,38 @@ def mark_of(session: int, owner: str) -> str:
     return f"{session} {owner}"
 
 
-def _die_with_parent() -> None:
+def _die_with_parent(user: str) -> None:
     if sys.platform != "linux":
+        _become(user)
         return
     import ctypes  # noqa: PLC0415 - a third of the cost of this script
 
-    ctypes.CDLL(None).prctl(_SET_DEATH_SIGNAL, signal.SIGKILL)
+    control = ctypes.CDLL(None).prctl
+    _become(user)  # which makes the kernel forget the death signal
+    if user and control(_SET_NO_NEW_PRIVILEGES, 1, 0, 0, 0) != 0:
+        sys.exit(_CANNOT_START)
+    control(_SET_DEATH_SIGNAL, signal.SIGKILL)
 
 
-def main(parent: int, owner: str, command: list[str]) -> int:
+def _become(user: str) -> None:
+    """Give up all rights of who started this; a failure ends it."""
+    if not user:
+        return
+    uid, gid, *groups = map(int, user.split(","))
+    os.fchown(1, uid, gid)  # else the process could not open its own output by name
+    os.setgroups(groups)
+    os.setgid(gid)
+    os.setuid(uid)
+    os.umask(0o077)
+
+
+def main(parent: int, owner: str, user: str, command: list[str]) -> int:
     """Become the command, unless the parent is gone already; answers only when that fails."""
-    _die_with_parent()
+    _die_with_parent(user)
     if os.getppid() != parent:  # it died before the kernel was asked
         return _CANNOT_START
     os.environ[MARK] = mark_of(os.getpid(), owner)
+    os.closerange(_FIRST_OF_OURS, _MOST_DESCRIPTORS)  # uvloop leaves copies of the standard ones
     try:
         os.execv(command[0], command)  # noqa: S606 - without a shell is what is wanted
     except OSError as error:
@@ -49,4 +72,4 @@ def main(parent: int, owner: str, command: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]), sys.argv[2], sys.argv[3:]))
+    sys.exit(main(int(sys.argv[1]), sys.argv[2], sys.argv[3], sys.argv[4:]))

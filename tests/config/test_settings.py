@@ -123,6 +123,8 @@ def test_every_setting_can_stand_in_a_file(here: Path, env: dict[str, str]) -> N
         max_in_flight = 8
         audit_sample = 0.5
         audit_keep = 0
+        denials_per_minute = 60
+        denial_window = 5
         approval_timeout = 60
         approval_wait = 5
         launch_commands = ["claude", {name = "worker", command = "/srv/worker"}]

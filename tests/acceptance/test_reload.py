@@ -1,5 +1,6 @@
 """Editing definitions under a running daemon."""
 
+import pytest
 from tests.acceptance.site import Site, eventually
 
 from remit_client.sync import Client
@@ -83,3 +84,64 @@ def test_a_plan_is_refused_when_the_files_are_broken(site: Site) -> None:
         assert done.returncode == 2
         assert "state_rwite" in done.stderr
         assert "did you mean 'state_write'?" in done.stderr
+
+
+def write_everything(site: Site, word: str) -> None:
+    """A card, a skill and an outside server that tell of a word."""
+    for folder in ("cards", f"skills/{word}"):
+        (site.folder / folder).mkdir(parents=True, exist_ok=True)
+    card = f"---\nid: {word}\nname: N\ndescription: D\ntriggers: {{keywords: [{word}]}}\n---\nT\n"
+    (site.folder / "cards" / f"{word}.md").write_text(card, encoding="utf-8")
+    skill = f"---\nname: {word}\ndescription: What {word} is\n---\nText\n"
+    (site.folder / "skills" / word / "SKILL.md").write_text(skill, encoding="utf-8")
+    server = f"upstreams: {{{word}: {{command: /bin/false}}}}\n"
+    (site.home / "upstreams.yaml").write_text(f"version: 1\n{server}", encoding="utf-8")
+
+
+def known(operator: Client) -> tuple[set[str], set[str], set[str]]:
+    """The cards, skills and outside servers that a daemon goes by."""
+    cards = {one["id"] for one in operator.call("awareness:cards")["items"]}
+    skills = {one["name"] for one in operator.call("skill:list")["items"]}
+    servers = {one["name"] for one in operator.call("upstream:list")["items"]}
+    return cards, skills, servers
+
+
+@pytest.mark.parametrize("how", ["config:reload", "SIGHUP"])
+def test_whoever_asks_everything_is_read_again(site: Site, how: str) -> None:
+    site.configure(card_dirs=["cards"], capability_dirs=["."])
+    site.home.mkdir(0o700)
+    write_everything(site, "first")
+    with site.serving() as daemon, daemon.operator() as operator:
+        assert all("first" in names for names in known(operator))
+        write_everything(site, "second")
+        if how == "SIGHUP":
+            daemon.reload()
+        else:
+            operator.call("config:reload")
+        eventually(lambda: known(operator), lambda all_: all("second" in names for names in all_))
+
+
+def test_a_reload_tells_of_servers_cards_and_skills_too(site: Site) -> None:
+    site.configure(card_dirs=["cards"], capability_dirs=["."])
+    site.home.mkdir(0o700)
+    write_everything(site, "first")
+    with site.serving():
+        done = site.run("reload")
+        assert "definitions: nothing changed, revision 1 stays in force" in done.stdout
+        assert "cards: nothing changed (1 in all)" in done.stdout
+        write_everything(site, "second")
+        (site.folder / "cards" / "first.md").write_text("no card", encoding="utf-8")
+        report = site.answer("reload")
+        assert report["changed"] is False
+        assert (report["upstreams"]["added"], report["upstreams"]["removed"]) == (
+            *(["second"], ["first"]),
+        )
+        assert (report["cards"]["added"], report["cards"]["removed"]) == (["second"], ["first"])
+        assert report["cards"]["problems"][0]["file"].endswith("cards/first.md")
+        assert report["skills"]["added"] == ["skill:second"]
+        write_everything(site, "third")
+        done = site.run("reload")
+        assert "outside servers: added third; removed second (1 in all)" in done.stdout
+        assert "cards: added third; 1 problem (2 in all)" in done.stdout
+        assert "skills and manifests: added skill:third (3 in all)" in done.stdout
+        assert "cards/first.md:1" in done.stderr

@@ -26,6 +26,10 @@ def configured_cards(settings: Settings) -> Cards:
         lambda: configured_scorers(settings),
         count,
         awareness_config(settings),
+        lambda: any(
+            root.source != "built_in" and root.path.exists()
+            for root in searched_for_cards(settings)
+        ),
     )
 
 
@@ -36,22 +40,12 @@ async def awaring(settings: Settings, services: Services) -> AsyncGenerator[None
     await services.card_reviews.load()
     await awareness.memory.load()
 
-    roots = searched_for_cards(settings)
-
-    async def read() -> None:
-        """Read the operator's cards, so that what is wrong is in the log before one is wanted."""
-        if any(root.source != "built_in" and root.path.exists() for root in roots):
-            await awareness.shelf.cards()
-
-    async def changed() -> None:
-        awareness.shelf.changed()
-        await read()
-
+    reread = awareness.shelf.reread
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(read)
+        tasks.start_soon(reread)
         if settings.watch:
-            folders = [root.path for root in roots]
-            tasks.start_soon(watch_capabilities, folders, changed)
+            folders = [root.path for root in searched_for_cards(settings)]
+            tasks.start_soon(watch_capabilities, folders, reread)
         tasks.start_soon(awareness.memory.keep)
         yield
         tasks.cancel_scope.cancel()

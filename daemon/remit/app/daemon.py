@@ -33,6 +33,7 @@ from remit.faces.zmq import Face, Limits, serve
 from remit.faces.zmq.peers import Peer
 from remit.model.cause import Cause
 from remit.runtime.dispatcher import Dispatcher
+from remit.runtime.full_reload import reload_everything
 from remit.runtime.handler import Handler
 from remit.runtime.services import Services
 from remit.runtime.table import HandlerTable
@@ -68,17 +69,12 @@ class Daemon:
 
     async def reload(self, cause: Cause) -> None:
         """Read the definitions again; a bad edit changes nothing but the mark that says so."""
-        self.services.finder.folders_changed()
-        self.services.awareness.shelf.changed()
-        for reload in (self.services.upstreams.reload, self.services.reloader.reload):
-            try:
-                await reload(cause)
-            except StoreError as error:
-                log.error(  # noqa: TRY400 - no traceback: the message says it all
-                    "reload_failed", problem=error.message, hint="then: remit reload"
-                )
-            except Exception:  # a reload that breaks must not end what is in force
-                log.exception("reload_failed")
+        for failure in (await reload_everything(self.services, cause)).failures:
+            if isinstance(failure, StoreError):  # no traceback: the message says it all
+                hint = "then: remit reload"
+                log.error("reload_failed", problem=failure.message, hint=hint)
+            else:  # a reload that breaks must not end what is in force
+                log.error("reload_failed", exc_info=failure)
 
 
 @asynccontextmanager

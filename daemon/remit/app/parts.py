@@ -78,6 +78,8 @@ class Cards(msgspec.Struct, frozen=True):
     make_scorers: Callable[[], Scorers] = load_scorers
     count: Callable[[str], int] = estimate_tokens
     config: AwarenessConfig = AwarenessConfig()
+    has_own: Callable[[], bool] = lambda: True
+    """Whether there are folders of cards besides what is built in."""
 
 
 def make_services(  # noqa: PLR0913 - one argument a part
@@ -193,7 +195,7 @@ def _awareness(
     *,
     clock: Callable[[], float],
 ) -> Awareness:
-    shelf = CardShelf(cards.make_library, reviews)
+    shelf = CardShelf(cards.make_library, reviews, cards.has_own)
     chooser = CardChooser(
         cards.config, shelf, clock=clock, make_scorers=cards.make_scorers, count=cards.count
     )

@@ -7,9 +7,10 @@ from typing import Any
 import click
 
 from remit.app.workbench import definition_paths, open_workbench, source_of_daemon
+from remit.cli.connection import problems_in
 from remit.cli.edits import Folder, in_folder, say_plan
 from remit.cli.options import Asked, asked
-from remit.cli.outcome import NO, next_step, print_json, say
+from remit.cli.outcome import NO, counted, next_step, print_json, say, say_problems
 from remit.config.settings_table import Settings
 from remit.errors import HomeError, NotFoundError, RemitError
 
@@ -81,8 +82,23 @@ def _say_done(report: dict[str, Any]) -> None:
         say_plan(report, then="")
         say(f"in force: revision {report['revision']}")
     else:
-        say(f"nothing changed: revision {report['revision']} stays in force")
-    next_step("plan   (after the next edit)")
+        say(f"definitions: nothing changed, revision {report['revision']} stays in force")
+    wrong = [key for key, title in _PARTS.items() if _say_part(title, report[key])]
+    next_step("cards check" if "cards" in wrong else "plan   (after the next edit)")
+
+
+_PARTS = {"upstreams": "outside servers", "cards": "cards", "skills": "skills and manifests"}
+
+
+def _say_part(title: str, part: dict[str, Any]) -> bool:
+    """One line about one kind of file; answers whether something is wrong with it."""
+    told = [
+        f"{what} {', '.join(part[what])}" for what in ("added", "changed", "removed") if part[what]
+    ]
+    wrong = [counted(len(part["problems"]), "problem")] if part["problems"] else []
+    say(f"{title}: {'; '.join([*(told or ['nothing changed']), *wrong])} ({part['total']} in all)")
+    say_problems(problems_in(part["problems"], "warning"))
+    return bool(wrong)
 
 
 def _agreed(*, as_json: bool) -> bool:

@@ -3,13 +3,10 @@
 from typing import Any
 
 from remit.model.cause import Cause
-from remit.model.place import DefinitionError
 from remit.runtime.context import Context
+from remit.runtime.full_reload import reload_everything
 from remit.runtime.paging import bounded
 from remit.runtime.registry import event_handler
-
-MOST_ERRORS = 1_000
-"""More would not fit into a message."""
 
 
 @event_handler("config:plan", capability="config_admin", effect="read", wildcard=False)
@@ -21,14 +18,9 @@ async def plan(ctx: Context) -> dict[str, Any]:
 
 @event_handler("config:reload", capability="config_admin", wildcard=False)
 async def reload(ctx: Context) -> dict[str, Any]:
-    """Read the definition files again and put them in force, all or nothing."""
-    ctx.services.finder.folders_changed()
+    """Read definitions, outside servers, cards and skills again; definitions are all or nothing."""
     cause = Cause("requested", by=ctx.principal.id, decision=ctx.decision)
-    wrong = await ctx.services.upstreams.reload(cause)
-    outcome = await ctx.services.reloader.reload(cause)
-    if outcome.problems or wrong:
-        raise DefinitionError((*outcome.problems, *wrong)[:MOST_ERRORS])
-    return outcome.to_json()
+    return (await reload_everything(ctx.services, cause)).to_json()
 
 
 # Both name profiles and events of everybody, so they are for those who may see the files.

@@ -19,18 +19,44 @@ log = structlog.get_logger()
 class CardShelf:
     """Follows the folders and the decisions. Nothing is read before somebody asks."""
 
-    def __init__(self, make_library: Callable[[], CardLibrary], reviews: CardReviews) -> None:
+    def __init__(
+        self,
+        make_library: Callable[[], CardLibrary],
+        reviews: CardReviews,
+        has_own: Callable[[], bool],
+    ) -> None:
+        """Wire the parts; `has_own` tells whether there is anything but what is built in."""
         self._make_library = make_library
+        self._has_own = has_own
         self._library: CardLibrary | None = None
         self._reviews = reviews
         self._wanted, self._read_at = 1, 0
         self._found = CardSet()
+        self._is_known = False
         self._lock = anyio.Lock()
         self._problem_log = ProblemLog("card_problem")
 
     def changed(self) -> None:
         """Say that everything must be looked at again before the next answer."""
         self._wanted += 1
+
+    async def reread(self) -> None:
+        """Look at everything again now, so that what is wrong is told before a card is wanted.
+
+        Where there is nothing but what is built in, nothing is loaded before somebody asks.
+        """
+        self.changed()
+        if self._library is not None or self._has_own():
+            await self.cards()
+        else:
+            self._is_known = True
+
+    def own_hashes(self) -> dict[str, str] | None:
+        """The hash of each file that is not built in, as it was read last; None: never yet."""
+        if not self._is_known:
+            return None
+        own = (one for one in self._found.cards if one.card.source != "built_in")
+        return {one.card.id: one.content_hash for one in own}
 
     @property
     def problems(self) -> tuple[Problem, ...]:
@@ -54,7 +80,7 @@ class CardShelf:
         except Exception:  # cards are a help: without them the daemon goes on
             log.exception("cards_not_read")
         self._problem_log.tell(self._found.problems)
-        self._read_at = wanted
+        self._read_at, self._is_known = wanted, True
 
     async def suspicious(self) -> dict[str, tuple[ReadyCard, ReviewStatus]]:
         """Each card that waits for a decision, or about whose content one was made."""

@@ -174,6 +174,11 @@ class Finder:
         engine.put_in_force(prepared)
         self._engine, self._made_from, self._taught = engine, wanted, taught
 
+    @property
+    def has_read_folders(self) -> bool:
+        """Tell whether what is gathered was ever gathered."""
+        return self._gathered_at > 0
+
     async def read_folders(self) -> None:
         """Read the folders if they changed, and log what is wrong there; nothing is indexed."""
         import anyio  # noqa: PLC0415 - see `refresh`

@@ -21,7 +21,10 @@ from remit.runtime.registry import REGISTRY
 
 EVENT = "web:web_fetch"
 MODULES = ("remit.builtins.web_fetch", "remit.handlers.audit")
-CATALOGUE = f"  network_access: {{description: Reach out, event_patterns: [{EVENT}]}}\n"
+CATALOGUE = f"""\
+  network_access:
+    {{description: Reach out, event_patterns: [{EVENT}], config_schema: {{type: object}}}}
+"""
 FIELDS = [
     "url",
     "status_code",
@@ -250,6 +253,7 @@ async def test_loopback_is_refused_and_the_attempt_is_in_the_audit(
     server.answers["/"] = moved("http://127.0.0.1:8080/")
     error = await refusal(desk, "free", "http://127.0.0.1:8080/secret")
     assert (error.code, error.details["reason"]) == ("denied", "limit")
+    assert "the setting web_fetch_private" in error.hint
     rows = await desk.ask("operator", "audit:query", {"event": EVENT})
     assert [(row["outcome"], row["details"]["url"]) for row in rows["items"]] == [
         ("denied", "http://127.0.0.1:8080/secret")

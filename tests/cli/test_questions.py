@@ -251,5 +251,7 @@ def test_gives_tells_everything_of_a_capability(shell: Shell, contract: tuple[st
     assert {key: report[key] for key in expected} == expected
     assert {"agent:spawn", "message:publish"} <= set(report["events"])
     tools = shell.json("gives", "network_access", *contract)["claude_tools"]
+    events = shell.json("gives", "network_access", *contract)["events"]
+    assert events == ["web:web_fetch"], "a catalogue in which it has the event itself"
     assert tools == ["WebFetch", "WebSearch"]
     assert "requires: agent_messaging" in shell.run("gives", "spawn_agents", *contract).out

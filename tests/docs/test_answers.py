@@ -44,7 +44,7 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("capability:create", {"id": "notes", "description": "d", "event_patterns": ["state:get"]}),
     ("capability:update", {"id": "notes", "system_prompt": "Take notes."}),
     ("capability:get", {"id": "notes"}),
-    ("capability:get", {"id": "network_access"}),
+    ("capability:get", {"id": "web_fetch"}),
     ("capability:remove", {"id": "notes"}),
     ("capability:list", {}),
     ("capability:of_event", {"event": "state:get"}),

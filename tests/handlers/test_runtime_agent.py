@@ -251,3 +251,53 @@ def test_no_text_closes_its_fence_or_opens_another(text: str) -> None:
 def test_a_text_without_such_a_tag_is_left_as_it_is() -> None:
     text = "Use <file> for a capability; a < b, c > d."
     assert fenced_capability("a", text) == f'<capability id="a">\n{text}\n</capability>'
+
+
+NEEDY = """
+  needy:
+    description: Has a level
+    event_patterns: [state:get]
+    config_schema: {type: object, required: [level], properties: {level: {type: integer}}}
+  plain: {description: Has none, event_patterns: [state:list]}
+"""
+
+
+@pytest.mark.parametrize(
+    ("listed", "path"),
+    [
+        pytest.param(["plain", "needy"], "$.capabilities[1]", id="named-alone"),
+        pytest.param({"needy": True}, "$.capabilities.needy", id="a-flag"),
+        pytest.param([{"ref": "needy", "config": {}}], "$.capabilities[0]", id="empty"),
+        pytest.param(
+            [{"ref": "plain", "config": {"x": 1}}], "$.capabilities[0].config", id="no-schema"
+        ),
+    ],
+)
+async def test_what_a_capability_needs_must_be_given_at_spawn_and_at_update(
+    listed: Any, path: str
+) -> None:
+    family = needy_family()
+    await family.spawn("operator", "kid", "free")
+    for event, data in (("agent:spawn", {}), ("agent:update", {"agent_id": "kid"})):
+        asked = data | {"capabilities": listed}
+        code, details = await family.refused("operator", event, asked)
+        assert (code, details["path"]) == ("invalid_data", path)
+
+
+async def test_the_profile_of_an_agent_may_have_given_it() -> None:
+    family = needy_family()
+    await family.spawn("operator", "kid", "set", capabilities=["plain", "needy"])
+    assert (await run(family, "kid"))["config"] == {"needy": {"level": 3}}
+    await family.ask("operator", "agent:update", {"agent_id": "kid", "capabilities": ["needy"]})
+    changed = {"agent_id": "kid", "profile": "free"}
+    code, details = await family.refused("operator", "agent:update", changed)
+    assert (code, details["path"]) == ("invalid_data", "$.capabilities")
+    await family.ask("operator", "agent:update", {"agent_id": "kid", "status": "archived"})
+
+
+def needy_family() -> Family:
+    profiles = {
+        "set": "capabilities: [{ref: needy, config: {level: 3}}]",
+        "free": "capabilities: [plain]",
+    }
+    return Family(texts(CATALOGUE + NEEDY, **profiles))

@@ -68,16 +68,45 @@ def test_switching_off_the_base_has_no_effect_and_is_said() -> None:
     assert told(grant.warnings) == ["p0.yaml:2:16 flag_without_effect"]
 
 
+CONFIGURED = CAPABILITIES.replace(
+    "Read shared state", "Read shared state\n    config_schema: {type: object}"
+)
+
+
 def test_the_list_form_means_the_same() -> None:
     assert own(granted("{name: p, capabilities: [state_read]}")) == READ
-    configured = granted("{name: p, capabilities: [base, {ref: state_read, config: {deep: [1]}}]}")
+    text = "{name: p, capabilities: [base, {ref: state_read, config: {deep: [1]}}]}"
+    configured = granted(text, capabilities=CONFIGURED)
     assert own(configured) == READ
     assert configured.config == {"state_read": {"deep": [1]}}
 
 
 def test_a_configuration_without_its_capability_is_gone() -> None:
     parent = "{name: a, capabilities: [{ref: state_read, config: {deep: 1}}]}"
-    assert granted(parent, "{name: p, extends: a, capabilities: {state_read: false}}").config == {}
+    child = "{name: p, extends: a, capabilities: {state_read: false}}"
+    assert granted(parent, child, capabilities=CONFIGURED).config == {}
+
+
+@pytest.mark.parametrize(
+    ("child", "config"),
+    [
+        pytest.param("extends: a, capabilities: {state_read: true}", {"deep": 1}, id="extends"),
+        pytest.param("mixins: a, capabilities: [state_read]", {"deep": 1}, id="a-mixin"),
+        pytest.param(
+            "extends: a, capabilities: [{ref: state_read, config: {deep: 2}}]",
+            {"deep": 2},
+            id="its-own",
+        ),
+        pytest.param("extends: [a, b]", {"deep": 1}, id="beside-one-without"),
+    ],
+)
+def test_who_says_nothing_of_a_configuration_keeps_the_inherited_one(
+    child: str, config: dict[str, int]
+) -> None:
+    parent = "{name: a, capabilities: [{ref: state_read, config: {deep: 1}}]}"
+    other = "{name: b, capabilities: [state_read]}"
+    grant = granted(parent, other, f"{{name: p, {child}}}", capabilities=CONFIGURED)
+    assert grant.config == {"state_read": config}
 
 
 @pytest.mark.parametrize(

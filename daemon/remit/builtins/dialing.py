@@ -99,14 +99,22 @@ class CheckedBackend(httpcore.AsyncNetworkBackend):
             raise FetchError(f"the host {host!r} has no address", reason="dns")
         checked = [one for one in found if one is not None and self._may_dial(one)]
         if len(checked) < len(found):
-            raise refused_host(host)
+            raise refused_host(host, private=self._private)
         return checked[:_TRIED]
 
     def _may_dial(self, address: Address) -> bool:
         return is_public(address) or (self._private and is_private(address))
 
 
-def refused_host(host: str) -> DeniedError:
-    """The answer about a host that must not be asked; it says nothing of the addresses."""
+def refused_host(host: str, *, private: bool = False) -> DeniedError:
+    """The answer about a host that must not be asked; it says nothing of the addresses.
+
+    Args:
+        host: how the host was named.
+        private: whether the operator allows loopback and private networks already.
+    """
     message = f"the host {host!r} is not on the public internet"
-    return DeniedError(message, reason="limit", hint="only public hosts are fetched from")
+    hint = "only public hosts are fetched from; the setting web_fetch_private allows private ones"
+    if private:
+        hint = "link-local addresses and the metadata of a cloud are never fetched from"
+    return DeniedError(message, reason="limit", hint=hint)

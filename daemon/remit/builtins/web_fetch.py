@@ -21,7 +21,7 @@ Url = Annotated[str, msgspec.Meta(min_length=1, max_length=4096)]
 
 @event_handler(
     EVENT,
-    capability="network_access",
+    capability="web_fetch",
     effect="read",
     open_world=True,
     resource_intensive=True,

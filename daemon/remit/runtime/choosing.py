@@ -13,7 +13,7 @@ from remit.model.place import REQUEST
 from remit.model.suggest import did_you_mean
 from remit.model.tool import ToolEntry
 from remit.policy.catalogue import Catalogue
-from remit.policy.delegate import request_warnings
+from remit.policy.delegate import request_warnings, unconfigured
 from remit.runtime.context import Context
 from remit.runtime.view import visible_capabilities
 
@@ -73,7 +73,14 @@ def _known(ctx: Context, name: str, path: str) -> str:
 
 
 def _check_config(catalogue: Catalogue, name: str, config: dict[str, Any], path: str) -> None:
-    mistakes = config_mistakes(catalogue.capabilities[name].config_schema, config)
+    schema = catalogue.capabilities[name].config_schema
+    if schema is None:
+        raise InvalidDataError(
+            f"{name!r} has no config_schema, so it takes no configuration",
+            hint="leave the configuration out",
+            details={"path": f"{path}.config"},
+        )
+    mistakes = config_mistakes(schema, config)
     if mistakes:
         first = mistakes[0]
         raise InvalidDataError(
@@ -81,6 +88,23 @@ def _check_config(catalogue: Catalogue, name: str, config: dict[str, Any], path:
             hint=f"capability:get tells its schema: {{id: {name}}}",
             details={"path": shown(first.path, f"{path}.config")},
         )
+
+
+def check_configured(ctx: Context, spec: AgentSpec, asked: Asked) -> None:
+    """Refuse capabilities without the configuration that their schema needs.
+
+    Raises:
+        InvalidDataError: one has none, neither by what is asked for nor by the profile.
+    """
+    if spec.inherit:
+        return
+    for missing in unconfigured(ctx.catalogue, spec):
+        problem, path = missing.problem, "$.variables"
+        if problem.place == REQUEST:
+            named = (at for at, name, *_ in _entries(asked) if name == missing.flag.capability)
+            path = next(named, "$.capabilities")
+        hint = f"capability:get tells its schema: {{id: {missing.capability}}}"
+        raise InvalidDataError(problem.message, hint=hint, details={"path": path})
 
 
 def spec_warnings(

@@ -171,3 +171,45 @@ async def test_a_capability_is_made_out_of_what_one_holds() -> None:
         assert shown.json()["events"] == ["state:get"]
         again = await world.http.post("/v1/capabilities", json=body, headers=who)
         assert again.status_code == 409
+
+
+async def test_settings_that_a_capability_does_not_take_are_refused() -> None:
+    async with served() as world:
+        who = await world.headers()
+        await make(world, who, id="bob", capabilities=["test_math"])
+        asked = {"capabilities": [{"ref": "test_math", "config": {"x": 1}}]}
+        for answer in (
+            await world.http.post("/v1/agents", json=asked, headers=who),
+            await world.http.patch("/v1/agents/bob", json=asked, headers=who),
+        ):
+            assert answer.json()["code"] == "invalid_data"
+            assert answer.json()["details"]["path"] == "$.capabilities[0].config"
+
+
+async def test_web_fetch_is_a_capability_that_needs_no_review() -> None:
+    async with served() as world:
+        who = await world.headers()
+        made = await make(world, who, id="bob", capabilities=["current_time"])
+        assert "web:web_fetch" not in made["allowed_events"]
+        wanted = ["current_time", "web_fetch", "session_file_system"]
+        changed = await world.http.patch(
+            "/v1/agents/bob", json={"capabilities": wanted}, headers=who
+        )
+        assert changed.json()["capabilities"] == wanted
+        assert changed.json()["warnings"] == []
+        assert "web:web_fetch" in changed.json()["allowed_events"]
+        assert changed.json()["allowed_claude_tools"] == []
+        shown = (await world.http.get("/v1/capabilities/web_fetch", headers=who)).json()
+        assert (shown["id"], shown["name"]) == ("web_fetch", "Web Fetch")
+        assert (shown["icon"], shown["category"]) == ("globe", "Network")
+        assert shown["security_review_required"] is False
+        assert "system_prompt" not in shown
+        above = (await world.http.get("/v1/capabilities/network_access", headers=who)).json()
+        assert (above["requires"], above["claude_tools"]) == (
+            ["web_fetch"],
+            ["WebFetch", "WebSearch"],
+        )
+        assert above["security_review_required"] is True
+        assert "icon" not in above
+        listed = (await world.http.get("/v1/capabilities?limit=500", headers=who)).json()["items"]
+        assert not [one for one in listed if one.get("icon") == "" or one.get("category") == ""]

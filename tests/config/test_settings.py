@@ -125,6 +125,7 @@ def test_every_setting_can_stand_in_a_file(here: Path, env: dict[str, str]) -> N
         audit_keep = 0
         denials_per_minute = 60
         denial_window = 5
+        disk_reserve = 0
         approval_timeout = 60
         approval_wait = 5
         launch_commands = ["claude", {name = "worker", command = "/srv/worker"}]

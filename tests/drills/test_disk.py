@@ -39,6 +39,7 @@ def can_mount() -> bool:
 def test_a_full_disk_refuses_writes_and_nothing_else() -> None:
     figures = figures_of("disk", "--rounds", "2", "--way", "tmpfs")
     assert figures["way"] == "tmpfs"
+    assert figures["stayed_revoked"] > 0
     assert min(figures["refused"], figures["read_full"], figures["denied"]) > 0
     assert figures["started_full"] + figures["start_refused"] == 1
 

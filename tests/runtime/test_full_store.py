@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from tests.fakes import Desk, built_in_handlers, starter_files
 
+from remit.app.web import numbers_of, problems_of
 from remit.errors import StoreError
 from remit.model.agent import Agent, AgentSpec
 from remit.store.memory import MemoryStore
@@ -96,3 +97,15 @@ async def test_what_gives_or_writes_does_not_happen_unaudited(
     assert answer.error is not None
     assert answer.error.code == "store_unavailable"
     assert await store.state_get("a") is None
+
+
+async def test_a_full_disk_is_told_by_health_readiness_and_metrics(
+    desk: Desk, store: FillingStore
+) -> None:
+    assert (await desk.ask("operator", "system:health"))["status"] == "ok"
+    store.is_full = True
+    health = await desk.ask("operator", "system:health")
+    assert (health["status"], health["disk_full"]) == ("disk_full", True)
+    (problem,) = await problems_of(desk.services)
+    assert "full" in problem
+    assert numbers_of(desk.services)["disk_full"] == 1

@@ -2,10 +2,12 @@
 
 The home, and the daemon's log with it, lie on a small file system that is filled to the last byte
 while clients write and ask. Writes must be refused as `store_unavailable`, and nothing of them be
-kept; reads, checks and refusals must go on; a narrowing edit must come in force on SIGHUP. When
-there is room again, writes must work by themselves. Every second round also ends the daemon and
-starts another on the full disk. At the end the audit is proved and every acknowledged value looked
-up. Prints one line of figures; exit code 1 when something was wrong.
+kept; reads, checks and refusals must go on; a narrowing edit must come in force on SIGHUP. A client
+is refused and its key revoked meanwhile: both must be written, from the reserve, and stay. When
+there is room again, writes must work by themselves. Every second round also ends the daemon, by
+SIGTERM and by SIGKILL in turns, and starts another on the full disk. At the end the audit is proved
+and every acknowledged value looked up. Prints one line of figures; exit code 1 when something was
+wrong.
 
 To mount a file system takes root. Without, the size of the daemon's files is limited from outside,
 which its store feels as an error of the disk; then nobody starts on a full disk.
@@ -15,16 +17,17 @@ import signal
 import sys
 import time
 from collections import Counter
+from contextlib import suppress
 from typing import Any
 
 import anyio
-from cast import REFUSALS
+from cast import REFUSALS, add_client, connect, refusal_of
 from small_disk import Disk, small_disk
 from stage import PATIENCE, Daemon, NotReadyError, Stage, arguments, new_folder, report
 
 import remit_client
-from remit_client.errors import RemitError
-from remit_client.keys import new_key
+from remit_client.errors import RemitError, Unauthorised
+from remit_client.keys import Key, new_key
 
 LOW = 2.0
 """Seconds of a full disk in each round."""
@@ -57,6 +60,7 @@ class Drill:
         self._number = 0
         self._is_full = self._is_over = False
         self._reader = new_key("reader")
+        self._revoked: list[Key] = []
 
     async def prepare(self) -> None:
         """Register the client that reads and is refused."""
@@ -68,6 +72,7 @@ class Drill:
     async def play(self, daemon: Daemon) -> None:
         """Fill the disk under load, and make room again."""
         self._is_over = False
+        victim = await self.add_victim()
         async with (
             remit_client.connect(home=self.stage.home) as operator,
             remit_client.connect(home=self.stage.home, key=self._reader) as reader,
@@ -79,6 +84,10 @@ class Drill:
             self.disk.fill(daemon)
             self._is_full = True
             await self._write_in_vain(operator)
+            await self._revoke(operator, victim)
+            health = await operator.call("system:health")
+            if health["status"] != ("disk_full" if self.disk.way == "tmpfs" else "ok"):
+                self.problems.append(f"the health of a full disk: {health}")
             await self._narrow(daemon, reader)
             self._is_full = False
             self.disk.free(daemon)
@@ -148,6 +157,32 @@ class Drill:
                 return
             self.counts["denied"] += 1
 
+    async def add_victim(self) -> Key:
+        """A client that is going to be refused and revoked."""
+        async with connect(self.stage) as operator:
+            key = await add_client(operator, f"victim-{len(self._revoked)}", "reader")
+        self._names.add(key.name)
+        return key
+
+    async def revoke(self, victim: Key) -> None:
+        """The same for a daemon that is about to end."""
+        async with connect(self.stage) as operator:
+            await self._revoke(operator, victim)
+
+    async def _revoke(self, operator: remit_client.Client, victim: Key) -> None:
+        """A denial and a revocation, of which nothing may be lost."""
+        async with connect(self.stage, victim) as remit:
+            if await refusal_of(remit, "state:set", {"key": "theirs", "value": 1}) != "denied":
+                self.problems.append(f"{victim.name} was not refused on a full disk")
+        # Without a reserve it is in force, and answered as the failure that it is.
+        wanted = "" if self.disk.way == "tmpfs" else "store_unavailable"
+        code = await refusal_of(operator, "key:revoke", {"name": victim.name})
+        if code != wanted:
+            self.problems.append(f"key:revoke on a full disk: {code or 'was answered'}")
+        self._names.discard(victim.name)
+        if self.disk.way == "tmpfs":
+            self._revoked.append(victim)
+
     async def _narrow(self, daemon: Daemon, reader: remit_client.Client) -> None:
         """An edit that takes away comes in force though nothing can be written."""
         self.stage.profile("reader", NARROW)
@@ -183,11 +218,28 @@ class Drill:
                 was = "acknowledged" if name in self._names else "refused"
                 self.problems.append(f"{name} was {was}, and listed is the opposite")
 
-    def restart_full(self, daemon: Daemon) -> Daemon:
+    async def check_revoked(self) -> None:
+        """Look for what was revoked on a full disk: each was refused once, and none comes in."""
+        async with connect(self.stage) as operator:
+            for key in self._revoked:
+                where = {"agent": key.name, "outcome": "denied"}
+                page = await operator.call("audit:query", where)
+                if [row["event"] for row in page["items"]] != ["state:set"]:
+                    self.problems.append(f"{key.name} was refused on a full disk: not in the audit")
+                with suppress(Unauthorised):
+                    async with connect(self.stage, key) as remit:
+                        await remit.call("system:health")
+                        self.problems.append(f"{key.name} was revoked on a full disk and is back")
+                self.counts["stayed_revoked"] += 1
+
+    def restart_full(self, daemon: Daemon, *, by_kill: bool) -> Daemon:
         """End the daemon on a full disk, start there, and start again when there is room."""
+        victim = anyio.run(self.add_victim)
         self.disk.fill(daemon)
-        code, _ = daemon.terminate()
-        if code:
+        anyio.run(self.revoke, victim)
+        if by_kill:
+            daemon.kill()
+        elif (code := daemon.terminate()[0]) != 0:
             self.problems.append(f"exit code {code} on a full disk")
         self.disk.fill(daemon)  # what its end has freed
         try:
@@ -214,8 +266,9 @@ def play(drill: Drill, rounds: int, deadline: float) -> int:
                 return number
             anyio.run(drill.play, daemon)
             if number % 2 and drill.disk.way == "tmpfs":
-                daemon = drill.restart_full(daemon)
+                daemon = drill.restart_full(daemon, by_kill=number % 4 == 1)
             anyio.run(drill.check)
+            anyio.run(drill.check_revoked)
             if problem := drill.stage.audit_problem():
                 drill.problems.append(problem)
         return rounds

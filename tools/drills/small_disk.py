@@ -9,7 +9,7 @@ from pathlib import Path
 
 from stage import Daemon
 
-SIZE = "6m"
+SIZE = "12m"
 BLOCK = 65_536
 
 

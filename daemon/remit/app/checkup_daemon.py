@@ -59,6 +59,9 @@ def _answering(settings: Settings, pid: int) -> Iterator[Check]:
         message = f"a daemon runs (pid {pid}) and does not answer: {error.message}"
         yield Check("socket", "broken", message, f"kill {pid}, then remit serve")
         return
+    if health["disk_full"]:
+        message = f"the disk of {settings.home} is full: only denials and revocations are written"
+        yield Check("disk", "broken", message, "make room; the daemon goes on by itself")
     if health["stale"]:
         yield Check("socket", "warning", "the daemon refused newer definitions", "remit check")
     else:

@@ -37,6 +37,7 @@ from remit.runtime.full_reload import reload_everything
 from remit.runtime.handler import Handler
 from remit.runtime.services import Services
 from remit.runtime.table import HandlerTable
+from remit.store.reserve import Reserve
 from remit.store.sqlite import SqliteStore
 
 log = structlog.get_logger()
@@ -93,7 +94,8 @@ async def run_daemon(settings: Settings) -> AsyncGenerator[Daemon]:
     with hold_lock(home):
         keys = first_keys(home)
         table = HandlerTable(_handlers(settings))
-        async with SqliteStore(str(home.database)) as store:
+        reserve = Reserve(home.reserve, settings.disk_reserve)
+        async with SqliteStore(str(home.database), reserve=reserve) as store:
             services, difference = await open_services(settings, store, table, keys.operator_public)
             dispatcher = Dispatcher(services, timeout=settings.request_timeout)
             limits = Limits(in_flight=settings.max_in_flight, drain_seconds=settings.drain_timeout)

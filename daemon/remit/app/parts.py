@@ -117,6 +117,7 @@ def make_services(  # noqa: PLR0913 - one argument a part
         keep=audit_keep,
         window=denial_window,
     )
+    auditor.denials.is_scarce = lambda: store.is_full
     reloader = Reloader(authority, courier, store, ConfigAudit(auditor))
     search = search or Search()
     experience = Experience(wall_clock, enabled=search.learn)

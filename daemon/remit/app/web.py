@@ -63,7 +63,7 @@ async def web(
         in_flight=settings.max_in_flight,
         drain_seconds=settings.drain_timeout,
     )
-    probes = Probes(lambda: _problems(services), lambda: _numbers(services))
+    probes = Probes(lambda: problems_of(services), lambda: numbers_of(services))
     async with (
         endpoint.serving(),
         serve(
@@ -105,11 +105,13 @@ def joined(services: Services, face: "HttpFace", stream_type: type) -> Generator
         courier.post, keyring.on_revoke = sockets, shut_out
 
 
-async def _problems(services: Services) -> list[str]:
+async def problems_of(services: Services) -> list[str]:
     """What keeps the daemon from serving as it should; no name is in there."""
     found = []
     if services.authority.is_stale:
         found.append("edited definitions do not compile; the last good ones are in force")
+    if services.store.is_full:
+        found.append("the disk is full; only denials and revocations are written")
     try:
         with anyio.fail_after(_STORE_SECONDS):
             await services.store.mail_count("")
@@ -118,7 +120,7 @@ async def _problems(services: Services) -> list[str]:
     return found
 
 
-def _numbers(services: Services) -> Mapping[str, float]:
+def numbers_of(services: Services) -> Mapping[str, float]:
     """Totals for Prometheus."""
     counters = services.counters
     found: dict[str, float] = {
@@ -129,6 +131,7 @@ def _numbers(services: Services) -> Mapping[str, float]:
         "internal_errors": counters.internal_errors,
         "requests": counters.requests,
         "revision": services.authority.catalogue.revision,
+        "disk_full": int(services.store.is_full),
         "stale": int(services.authority.is_stale),
         "timeouts": counters.timeouts,
         "uptime_seconds": services.clock() - counters.started_at,

@@ -77,6 +77,11 @@ class Home(msgspec.Struct, frozen=True):
         return self.path / "audit"
 
     @property
+    def reserve(self) -> Path:
+        """The room on the disk that is kept for denials and revocations."""
+        return self.path / "reserve"
+
+    @property
     def agents(self) -> Path:
         """The directory of the key files of launched agents."""
         return self.path / "agents"

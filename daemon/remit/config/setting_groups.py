@@ -15,7 +15,7 @@ _MEMBERS: dict[str, tuple[str, ...]] = {
         "watch*",
     ),
     "Where it listens": ("endpoint", "http*", "mcp_*"),
-    "Logs and audit": ("log_*", "audit_*"),
+    "Logs and audit": ("log_*", "audit_*", "denial*", "disk_*"),
     "Requests and approvals": ("request_*", "drain_*", "max_*", "approval_*"),
     "Processes of agents": ("launch_*",),
     "State and files": ("state_*", "file_*"),

@@ -95,6 +95,14 @@ SETTINGS: tuple[Setting, ...] = (
         high=1_000_000,
     ),
     Setting("denial_window", "seconds", 10.0, "Seconds whose repeats of a denial become one row."),
+    Setting(
+        "disk_reserve",
+        "whole",
+        2_097_152,
+        "Bytes of the disk that are kept for denials and revocations; 0: none.",
+        low=0,
+        high=1_073_741_824,
+    ),
     Setting("approval_timeout", "seconds", 300.0, "Seconds until an unanswered request lapses."),
     Setting("approval_wait", "seconds", 20.0, "Seconds that a call waits for its approval."),
     Setting("launch_commands", "commands", (), "Commands that may be started for agents."),
@@ -253,6 +261,7 @@ class Settings(msgspec.Struct, frozen=True):
     audit_keep: int
     denials_per_minute: int
     denial_window: float
+    disk_reserve: int
     approval_timeout: float
     approval_wait: float
     launch_commands: tuple[LaunchEntry, ...]

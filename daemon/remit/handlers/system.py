@@ -21,12 +21,14 @@ Level = Literal["summary", "namespace", "full"]
 def health(ctx: Context) -> dict[str, Any]:
     """Tell whether the daemon is well, and which revision is in force."""
     services = ctx.services
+    is_stale, is_full = services.authority.is_stale, services.store.is_full
     return {
-        "status": "stale" if services.authority.is_stale else "ok",
+        "status": "disk_full" if is_full else "stale" if is_stale else "ok",
         "version": __version__,
         "revision": ctx.catalogue.revision,
         "uptime": round(services.clock() - services.counters.started_at, 3),
-        "stale": services.authority.is_stale,
+        "stale": is_stale,
+        "disk_full": is_full,
         "agents": len(services.keyring.living()) if ctx.principal.is_operator else 0,
     }
 

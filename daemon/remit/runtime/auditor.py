@@ -84,8 +84,9 @@ class Auditor:
         decision: str,
         revision: int,
         details: dict[str, Any] | None = None,
+        is_essential: bool = False,
     ) -> None:
-        """Write an entry; it is durable when this returns.
+        """Write an entry; it is durable when this returns. Essential ones have room on a full disk.
 
         Raises:
             StoreError: it could not be written.
@@ -100,7 +101,7 @@ class Auditor:
             revision=revision,
             details=msgspec.json.encode(details or {}),
         )
-        row = await self._store.audit_append(entry)
+        row = await self._store.audit_append(entry, is_essential=is_essential)
         self._count()
         details = details or {}
         data = msgspec.structs.asdict(entry) | {"seq": row.seq, "details": details}
@@ -125,6 +126,7 @@ class Auditor:
             decision=decision,
             revision=revision,
             details=details,
+            is_essential=True,
         )
 
     async def record_failure(
@@ -144,6 +146,7 @@ class Auditor:
                     decision=decision,
                     revision=revision,
                     details={"message": message[:_MESSAGE]},
+                    is_essential=True,
                 )
             except RemitError as error:
                 log.warning("audit_failed", problem=error.message, decision=decision)

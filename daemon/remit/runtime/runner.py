@@ -207,6 +207,7 @@ class Runner:
             decision=context.decision,
             revision=context.catalogue.revision,
             details=details | ({"review": review} if review else {}),
+            is_essential=spec.only_takes,
         )
 
     async def _write_failure(self, handler: Handler, context: Context, error: Failure) -> None:

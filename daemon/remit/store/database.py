@@ -11,7 +11,8 @@ from typing import Self, TypeVar
 from anyio import to_thread
 
 from remit.errors import StoreError
-from remit.store.failures import store_error
+from remit.store.failures import is_full, store_error
+from remit.store.reserve import Reserve
 from remit.store.schema import Migration, migrate, read_migrations
 from remit.store.stored_json import shown_text
 from remit.store.worker import Worker
@@ -29,6 +30,7 @@ class Database:
         *,
         clock: Callable[[], float] = time.time,
         lock_wait: float = 2.0,
+        reserve: Reserve | None = None,
         migrations: Sequence[Migration] | None = None,
     ) -> None:
         """Name the file; nothing is touched before `async with`.
@@ -37,13 +39,15 @@ class Database:
             path: where the file is or shall be.
             clock: tells the seconds since the epoch.
             lock_wait: seconds to wait for an outsider (a shell, a backup) that locks the file.
+            reserve: the room on the disk that is kept for what is essential.
             migrations: the steps to apply instead of the shipped ones.
         """
         self.path = path
         self._lock_wait = lock_wait
         self.clock = clock
         self._migrations = read_migrations() if migrations is None else migrations
-        self._commit = GroupCommit(path)
+        self._reserve = reserve or Reserve()
+        self._commit = GroupCommit(path, self._reserve)
         self._writer: Worker | None = None
         self._reader: Worker | None = None
 
@@ -52,19 +56,31 @@ class Database:
         """How many transactions reached the disk since the database was opened."""
         return self._commit.commits
 
+    @property
+    def is_full(self) -> bool:
+        """Tell whether the disk is full, so that only what is essential is written."""
+        return self._reserve.is_spent
+
     async def write(
-        self, function: Callable[[sqlite3.Connection], T], *, is_single: bool = False
+        self,
+        function: Callable[[sqlite3.Connection], T],
+        *,
+        is_single: bool = False,
+        is_essential: bool = False,
     ) -> T:
         """Run `function` inside the next transaction and return after its commit.
 
         It may run beside others but never sees half of one. A caller that is cancelled while it
         waits does not stop the write. `is_single` promises that the function ends with the one
         statement by which it changes anything: that spares a savepoint, a sixth of a small write.
+        `is_essential` means that room is kept for it on the disk; it may then be run twice.
 
         Raises:
             StoreError: the database cannot be written; nothing of this write is kept.
         """
-        return await self._open(self._writer).run(function, is_single=is_single)
+        return await self._open(self._writer).run(
+            function, is_single=is_single, is_essential=is_essential
+        )
 
     async def read(self, function: Callable[[sqlite3.Connection], T]) -> T:
         """Run `function` on a snapshot that holds every write acknowledged before the call.
@@ -97,16 +113,27 @@ class Database:
 
     def _connect(self) -> tuple[sqlite3.Connection, sqlite3.Connection]:
         try:
-            writing = _connect(self.path, "rwc", self._lock_wait)
             try:
-                _prepare(writing, self.path)
-                migrate(writing, self.path, self._migrations)
-                return writing, _connect(self.path, "ro", self._lock_wait)
-            except BaseException:
-                writing.close()
-                raise
+                found = self._connect_both()
+            except sqlite3.Error as error:
+                if not is_full(error) or not self._reserve.release():
+                    raise
+                found = self._connect_both()
         except sqlite3.Error as error:
             raise store_error(self.path, error) from error
+        if not self._reserve.is_spent:
+            self._reserve.fill()
+        return found
+
+    def _connect_both(self) -> tuple[sqlite3.Connection, sqlite3.Connection]:
+        writing = _connect(self.path, "rwc", self._lock_wait)
+        try:
+            _prepare(writing, self.path)
+            migrate(writing, self.path, self._migrations)
+            return writing, _connect(self.path, "ro", self._lock_wait)
+        except BaseException:
+            writing.close()
+            raise
 
 
 def _connect(path: str, mode: str, lock_wait: float) -> sqlite3.Connection:

@@ -46,6 +46,19 @@ _TEACHING = {
 }
 
 
+def is_full(error: sqlite3.Error) -> bool:
+    """Tell whether there was no room for a write."""
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
+    # The shared-memory file of the log complains in its own words.
+    return code & 0xFF == sqlite3.SQLITE_FULL or code == sqlite3.SQLITE_IOERR_SHMSIZE
+
+
+def full_error(path: str) -> StoreError:
+    """The refusal of a write that is not essential while the disk is full."""
+    what, hint = _TEACHING[sqlite3.SQLITE_FULL]
+    return StoreError(f"{path}: {what}", hint=hint, details={"sqlite": "SQLITE_FULL"})
+
+
 def store_error(path: str, error: sqlite3.Error) -> StoreError:
     """What `error` means for the person who runs the daemon."""
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)

@@ -23,7 +23,7 @@ from remit.store.records import AuditEntry, AuditPage, AuditRow, AuditVerdict, A
 class MemoryAudit(MemoryTables):
     """See `AuditStore` for what each method promises."""
 
-    async def audit_append(self, entry: AuditEntry) -> AuditRow:
+    async def audit_append(self, entry: AuditEntry, *, is_essential: bool = False) -> AuditRow:
         """Write an entry behind all others."""
         fields = check_entry(entry)
         seq, previous = self._newest()

@@ -27,6 +27,7 @@ class MemoryTables:
 
     def __init__(self, *, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
+        self.is_full = False
         self._rows: dict[str, StateRow] = {}
         self._floor = 0
         self._keys: list[ClientKey] = []

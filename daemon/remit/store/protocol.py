@@ -207,8 +207,8 @@ class MailStore(Protocol):
 class AuditStore(Protocol):
     """The log of what mattered. It only grows, and each row vouches for the one before it."""
 
-    async def audit_append(self, entry: AuditEntry) -> AuditRow:
-        """Write an entry behind all others.
+    async def audit_append(self, entry: AuditEntry, *, is_essential: bool = False) -> AuditRow:
+        """Write an entry behind all others; an essential one also when the disk is full.
 
         Raises:
             InvalidDataError: the details are not a JSON object, or another field has no JSON.
@@ -340,7 +340,15 @@ class Store(
     NameStore,
     Protocol,
 ):
-    """A store is open inside `async with`, and closing it finishes what was accepted."""
+    """A store is open inside `async with`, and closing it finishes what was accepted.
+
+    On a full disk it still takes rights away (`key_revoke`, `agent_remove`, `token_remove`,
+    `made_remove`) and writes essential entries of the audit.
+    """
+
+    @property
+    def is_full(self) -> bool:
+        """Tell whether the disk is full, so that only what is essential is written."""
 
     async def __aenter__(self) -> Self: ...
 

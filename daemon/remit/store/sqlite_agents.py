@@ -64,7 +64,7 @@ class SqliteAgents(Database):
             removed = connection.executemany("DELETE FROM agent WHERE id = ?", rows).rowcount
             return max(removed, 0)  # -1 when there was nothing to run
 
-        return await self.write(write)
+        return await self.write(write, is_essential=True)
 
     async def agent_list(self) -> tuple[AgentRecord, ...]:
         """All living agents by position."""

@@ -58,11 +58,13 @@ class SqliteAudit(Database):
         self._walking = anyio.Lock()
         return await super().__aenter__()
 
-    async def audit_append(self, entry: AuditEntry) -> AuditRow:
+    async def audit_append(self, entry: AuditEntry, *, is_essential: bool = False) -> AuditRow:
         """Write an entry behind all others."""
         fields = check_entry(entry)
         return await self.write(
-            lambda connection: self._append(connection, entry, fields), is_single=True
+            lambda connection: self._append(connection, entry, fields),
+            is_single=True,
+            is_essential=is_essential,
         )
 
     async def audit_query(
@@ -113,7 +115,7 @@ class SqliteAudit(Database):
     async def _ends(self) -> tuple[tuple[int, str], int]:
         """The anchor, and the number of the newest row."""
         # Asked from the writer, who remembers the newest row also when it is gone from the file.
-        newest, _ = await self.write(self._find_newest)
+        newest, _ = await self.write(self._find_newest, is_essential=True)
         return await self.read(_anchor), newest
 
     def _append(self, connection: Connection, entry: AuditEntry, fields: bytes) -> AuditRow:

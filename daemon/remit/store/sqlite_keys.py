@@ -50,7 +50,7 @@ class SqliteKeys(Database):
             connection.execute("DELETE FROM token WHERE owner = ?", (name,))
             return ClientKey(key.name, key.public_key, key.profile, key.created_at, revoked_at=now)
 
-        return await self.write(write)
+        return await self.write(write, is_essential=True)
 
     async def key_get(self, name: str) -> ClientKey | None:
         """The living key of that name, or None."""

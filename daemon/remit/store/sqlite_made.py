@@ -22,7 +22,10 @@ class SqliteMade(Database):
         check_made(capability)
         query = "DELETE FROM made_capability WHERE id = ?"
         return bool(
-            await self.write(lambda connection: connection.execute(query, (capability,)).rowcount)
+            await self.write(
+                lambda connection: connection.execute(query, (capability,)).rowcount,
+                is_essential=True,
+            )
         )
 
     async def made_list(self) -> dict[str, bytes]:

@@ -27,7 +27,8 @@ class SqliteTokens(Database):
         query = "DELETE FROM token WHERE hash = ?"
         return await self.write(
             # -1 when there was nothing to run
-            lambda connection: max(connection.executemany(query, rows).rowcount, 0)
+            lambda connection: max(connection.executemany(query, rows).rowcount, 0),
+            is_essential=True,
         )
 
     async def token_list(self) -> tuple[TokenRecord, ...]:

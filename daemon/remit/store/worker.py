@@ -34,14 +34,20 @@ Function = Callable[[sqlite3.Connection], T]
 class Job:
     """A function on its way through the thread; `result` counts only while `error` is None."""
 
-    __slots__ = ("done", "error", "function", "is_single", "result")
+    __slots__ = ("done", "error", "function", "is_essential", "is_single", "result")
 
     def __init__(
-        self, function: Function[Any], done: "asyncio.Future[None]", *, is_single: bool
+        self,
+        function: Function[Any],
+        done: "asyncio.Future[None]",
+        *,
+        is_single: bool,
+        is_essential: bool,
     ) -> None:
         self.function = function
         self.done = done
         self.is_single = is_single
+        self.is_essential = is_essential
         self.result: Any = None
         self.error: BaseException | None = None
 
@@ -73,11 +79,14 @@ class Worker:
         self._thread = threading.Thread(target=self._work, name=name, daemon=True)
         self._thread.start()
 
-    async def run(self, function: Function[T], *, is_single: bool = False) -> T:
+    async def run(
+        self, function: Function[T], *, is_single: bool = False, is_essential: bool = False
+    ) -> T:
         """Run `function` in the thread and give back what it returned or raised.
 
         A caller that is cancelled while it waits does not stop the function: it may still run.
-        `is_single` promises that it ends with the one statement by which it changes anything.
+        `is_single` promises that it ends with the one statement by which it changes anything, and
+        `is_essential` means that room is kept for it on the disk; it may be run a second time.
 
         Raises:
             StoreError: too many wait already, or the worker is closed.
@@ -90,7 +99,8 @@ class Worker:
                 hint=f"try again in {_RETRY_AFTER} s",
                 details={"retry_after": _RETRY_AFTER},
             )
-        job = Job(function, self._loop.create_future(), is_single=is_single)
+        done = self._loop.create_future()
+        job = Job(function, done, is_single=is_single, is_essential=is_essential)
         self._waiting += 1
         if not self._gathered:
             self._loop.call_soon(self._hand_over)

@@ -3,14 +3,19 @@
 Each write runs in a savepoint of its own, so one that fails is undone alone; a single statement
 needs none, because SQLite undoes it by itself. Nobody is answered before the commit, so an
 acknowledged write is on the disk. When the transaction itself fails (disk full, file locked),
-everybody in it is told so and nothing of it is kept.
+everybody in it is told so and nothing of it is kept. For what is essential there is a reserve: on a
+full disk it is given back, and the essential writes are made again without the others.
 """
 
 import sqlite3
 from collections.abc import Sequence
 
-from remit.store.failures import store_error
+from remit.store.failures import full_error, is_full, store_error
+from remit.store.reserve import Reserve
 from remit.store.worker import Job
+
+_CHECKPOINT_PAGES = 1000
+_CHECKPOINT_PAGES_FULL = 16
 
 
 class GroupCommit:
@@ -20,13 +25,46 @@ class GroupCommit:
     database outside of it can be told to be stale. Only the writing thread may compare it.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, reserve: Reserve | None = None) -> None:
         self._path = path
+        self._reserve = reserve or Reserve()
         self.commits = 0
         self.undone = 0
 
     def __call__(self, connection: sqlite3.Connection, jobs: Sequence[Job]) -> None:
-        """Run all jobs in one transaction, or fail them all."""
+        """Run all jobs in one transaction, or fail them all; on a full disk the essential ones."""
+        if self._reserve.is_spent:
+            jobs = self._admit(connection, jobs)
+        error = self._commit(connection, jobs)
+        if error is not None and is_full(error) and self._reserve.release():
+            self._spare(connection)
+            _fail([job for job in jobs if not job.is_essential], self._path, error)
+            jobs = [job for job in jobs if job.is_essential]
+            for job in jobs:
+                job.error = job.result = None
+            error = self._commit(connection, jobs)
+        if error is not None:
+            _fail(jobs, self._path, error)
+
+    def _admit(self, connection: sqlite3.Connection, jobs: Sequence[Job]) -> Sequence[Job]:
+        """Those that may be written now: all when there is room again, else the essential ones."""
+        if self._reserve.can_write():
+            connection.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
+            return jobs
+        for job in jobs:
+            if not job.is_essential:
+                job.error = full_error(self._path)
+        return [job for job in jobs if job.is_essential]
+
+    def _spare(self, connection: sqlite3.Connection) -> None:
+        """Let the log grow as little as it can: what it holds goes into the file soon."""
+        connection.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES_FULL}")
+        try:
+            connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+        except sqlite3.Error:  # the commit that follows tells better what is wrong
+            return
+
+    def _commit(self, connection: sqlite3.Connection, jobs: Sequence[Job]) -> sqlite3.Error | None:
         try:
             try:
                 connection.execute("BEGIN IMMEDIATE")
@@ -40,9 +78,9 @@ class GroupCommit:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
         except sqlite3.Error as error:
-            _fail(jobs, self._path, error)
-        else:
-            self.commits += 1
+            return error
+        self.commits += 1
+        return None
 
     def _run_alone(self, connection: sqlite3.Connection, job: Job) -> None:
         if not job.is_single:

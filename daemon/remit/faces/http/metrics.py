@@ -9,7 +9,9 @@ from prometheus_client.registry import Collector
 
 from remit.faces.http.limits import Stats
 
-_GAUGES = frozenset({"agents", "clients", "revision", "stale", "streams", "uptime_seconds"})
+_GAUGES = frozenset(
+    {"agents", "clients", "disk_full", "revision", "stale", "streams", "uptime_seconds"}
+)
 
 
 class _Snapshot(Collector):

@@ -19,7 +19,7 @@ _DISTINCT = re.compile(r"[_-]|[a-z][A-Z]")
 """What tells a name from a word of the language."""
 _SHORTEST = 6
 _AROUND = 400
-_SENTENCE_END = re.compile(r"[.!?](?:\s|$)|\n\s*\n")
+_SENTENCE_END = re.compile(r"[.!?](?:\s|\Z)|\n\s*\n")
 _STEERS = re.compile(
     r"\b(?:always|must|never|instead|before|after|whenever|when (?:you )?(?:call|us)\w*"
     r"|first|do not|don't|should|ignore|disregard|replaces?|deprecated|only|rather than"

@@ -32,7 +32,7 @@ _LONG_TAGS = (
 _TOKEN = re.compile(r"<(\|[^|<>\n]{1,64}\|)>")
 """The special tokens of most models, `<|im_start|>`."""
 _TAG = re.compile(
-    rf"<(\s{{0,4}}/?\s{{0,4}}(?:{_LONG_TAGS}|(?:{_TAGS})(?=[\s/>]|$))[^<>\n]{{0,200}})(>?)", re.I
+    rf"<(\s{{0,4}}/?\s{{0,4}}(?:{_LONG_TAGS}|(?:{_TAGS})(?=[\s/>]|\Z))[^<>\n]{{0,200}})(>?)", re.I
 )
 _SYS = re.compile(r"<<(/?\s{0,4}SYS\s{0,4})>>", re.I)
 _BRACKETED = re.compile(
@@ -45,9 +45,9 @@ _HEADED = re.compile(
     r"^(\s{0,8}#{1,6}\s{0,8}[*_]{0,3})(instruction|response|input)(?=[\s*_]{0,8}:)", re.I
 )
 _HEADED_ALONE = re.compile(
-    r"^(\s{0,8}#{2,6}\s{0,8})(instruction|human|assistant)(?=\s{0,8}$)", re.I
+    r"^(\s{0,8}#{2,6}\s{0,8})(instruction|human|assistant)(?=\s{0,8}\Z)", re.I
 )
-_KEY = re.compile(r"\s*(?:-\s+)?[a-z_-]+:(?:\s|$)")
+_KEY = re.compile(r"\s*(?:-\s+)?[a-z_-]+:(?:\s|\Z)")
 """A key of YAML in a fence: lower case, and nobody's marker."""
 
 

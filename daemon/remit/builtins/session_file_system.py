@@ -15,6 +15,7 @@ from remit.runtime.registry import event_handler
 
 Path = Annotated[str, msgspec.Meta(max_length=MAX_PATH_BYTES)]
 Pattern = Annotated[str, msgspec.Meta(min_length=1, max_length=500)]
+Content = Annotated[str, msgspec.Meta(max_length=1 << 24)]
 Glob = Annotated[str, msgspec.Meta(max_length=500)]
 Limit = Annotated[int, msgspec.Meta(ge=1, le=PAGE_MAX)]
 MatchLimit = Annotated[int, msgspec.Meta(ge=1, le=MAX_MATCHES)]
@@ -43,7 +44,7 @@ async def read_file(ctx: Context, session: SessionKey, path: Path) -> dict[str, 
 
 @event_handler("file:write_file", capability=_CAPABILITY, tool="write_file")
 async def write_file(
-    ctx: Context, session: SessionKey, path: Path, content: str, encoding: Encoding = "text"
+    ctx: Context, session: SessionKey, path: Path, content: Content, encoding: Encoding = "text"
 ) -> dict[str, Any]:
     """Write a file of the session; missing directories are made.
 

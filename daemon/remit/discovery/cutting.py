@@ -15,7 +15,7 @@ _BORDERS = (
 )
 """Paragraph, line, sentence, word: the best one in the second half of a text is taken."""
 _TRIES = 48
-_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})(.*)$")
+_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})(.*)\Z")
 
 
 def fitted(text: str, room: int, counter: TokenCounter, mark: str = "") -> str | None:

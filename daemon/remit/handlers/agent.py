@@ -7,6 +7,7 @@ import msgspec
 
 from remit.errors import ConflictError, DeniedError, RemitError
 from remit.model.agent import Agent, AgentSpec, AgentStatus, Chosen
+from remit.model.fields import Name, NewName, Variables
 from remit.model.launch import LaunchRequest
 from remit.model.limits import NO_LIMITS, Limits
 from remit.policy.delegate import Excess
@@ -21,30 +22,32 @@ from remit.runtime.plans import holdings
 from remit.runtime.registry import event_handler
 from remit.runtime.session_view import binding, is_of_session
 
-Name = Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9_-]{0,63}$")]
 PublicKey = Annotated[str, msgspec.Meta(min_length=40, max_length=40)]
 Prompt = Annotated[str, msgspec.Meta(max_length=65_536)]
-Tools = Annotated[tuple[str, ...], msgspec.Meta(max_length=1000)]
+Tools = Annotated[tuple[Name, ...], msgspec.Meta(max_length=1000)]
 Title = Annotated[str, msgspec.Meta(max_length=200)]
-Capabilities = dict[str, bool] | Annotated[tuple[str | Chosen, ...], msgspec.Meta(max_length=200)]
+Capabilities = (
+    Annotated[dict[Name, bool], msgspec.Meta(max_length=200)]
+    | Annotated[tuple[Name | Chosen, ...], msgspec.Meta(max_length=200)]
+)
 OnExcess = Literal["refuse", "narrow"]
 
 
 class SpawnRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """Who is to be, and what it may do."""
 
-    profile: str = ""
-    agent_id: Name | None = None
+    profile: Name = ""
+    agent_id: NewName | None = None
     inherit: bool = False
     capabilities: Capabilities = {}
     additional_tools: Tools = ()
     disallowed_tools: Tools = ()
-    variables: dict[str, str | int | float | bool] = {}
+    variables: Variables = {}
     name: Title = ""
     system_prompt: Prompt = ""
     public_key: PublicKey | None = None
     on_excess: OnExcess = "refuse"
-    session: str | None = None
+    session: Name | None = None
     limits: Limits = NO_LIMITS
     launch: LaunchRequest | None = None
 
@@ -52,12 +55,12 @@ class SpawnRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 class UpdateRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """Whom to change, and what takes the place of what it has; absent fields stay."""
 
-    agent_id: str
-    profile: str | None = None
+    agent_id: Name
+    profile: Name | None = None
     capabilities: Capabilities | None = None
     additional_tools: Tools | None = None
     disallowed_tools: Tools | None = None
-    variables: dict[str, str | int | float | bool] | None = None
+    variables: Variables | None = None
     name: Title | None = None
     system_prompt: Prompt | None = None
     status: AgentStatus | None = None
@@ -277,7 +280,7 @@ def _changeable(ctx: Context, name: str) -> Agent:
 
 
 @event_handler("agent:terminate", capability="spawn_agents", effect="destructive", only_takes=True)
-async def terminate(ctx: Context, agent_id: str) -> dict[str, Any]:
+async def terminate(ctx: Context, agent_id: Name) -> dict[str, Any]:
     """End an agent and all its descendants: they are shut out at once.
 
     Args:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 
 from remit.errors import InvalidDataError
+from remit.model.fields import Name
 from remit.policy.toolnames import names_for
 from remit.runtime.context import Context
 from remit.runtime.descent import agent_in_reach
@@ -28,21 +29,24 @@ if TYPE_CHECKING:
 _MIN_RELEVANCE = 0.3
 
 
+Content = Annotated[str, msgspec.Meta(max_length=1 << 20)]
+
+
 class Message(msgspec.Struct, frozen=True):
     """One message of a conversation."""
 
-    content: str
-    role: str = ""
+    content: Content
+    role: Name = ""
 
 
 Query = Annotated[str, msgspec.Meta(max_length=20_000)]
-Messages = Annotated[list[str | Message], msgspec.Meta(max_length=1_000)]
+Messages = Annotated[list[Content | Message], msgspec.Meta(max_length=1_000)]
 _LATEST = 5
 
 
 @event_handler("agent:runtime", capability="own_runtime", effect="read")
 async def runtime(
-    ctx: Context, agent_id: str = "", query: Query = "", messages: Messages | None = None
+    ctx: Context, agent_id: Name = "", query: Query = "", messages: Messages | None = None
 ) -> dict[str, Any]:
     """Tell what a host runs an agent with: system prompt, tools, limits, files and their tokens.
 
@@ -106,7 +110,7 @@ async def _names(ctx: Context, agent: str, events: list[str]) -> Mapping[str, st
     return await names.give(found, universe, events)
 
 
-def _texts(messages: "list[str | Message] | tuple[()]") -> list[str]:
+def _texts(messages: "list[Content | Message] | tuple[()]") -> list[str]:
     return [one if isinstance(one, str) else one.content for one in messages]
 
 

@@ -6,6 +6,7 @@ import msgspec
 
 from remit.errors import ConflictError, InvalidDataError, TooLargeError
 from remit.model.agent import Agent
+from remit.model.fields import Key, Name
 from remit.model.mail import DIRECT_EVENT, MESSAGE_BYTES
 from remit.runtime.context import Context
 from remit.runtime.descent import agent_in_reach, unknown_agent
@@ -18,7 +19,7 @@ Limit = Annotated[int, msgspec.Meta(ge=1, le=PAGE_MAX)]
 
 
 @event_handler("agent:list", capability="spawn_agents", effect="read")
-async def list_(ctx: Context, limit: Limit = PAGE_LIMIT, after: str = "") -> dict[str, Any]:
+async def list_(ctx: Context, limit: Limit = PAGE_LIMIT, after: Key = "") -> dict[str, Any]:
     """List yourself and your descendants in the order in which they came.
 
     Args:
@@ -72,7 +73,7 @@ def _summary(ctx: Context, agent: Agent) -> dict[str, Any]:
 
 
 @event_handler("agent:status", capability="spawn_agents", effect="read")
-async def status(ctx: Context, agent_id: str) -> dict[str, Any]:
+async def status(ctx: Context, agent_id: Name) -> dict[str, Any]:
     """Tell what one of your descendants, or you, may do and use up now.
 
     Args:
@@ -109,7 +110,7 @@ def _process(ctx: Context, agent_id: str) -> dict[str, Any] | None:
 
 
 @event_handler("agent:send_message", capability="agent_messaging", triggers=[DIRECT_EVENT])
-async def send_message(ctx: Context, agent_id: str, message: Any) -> dict[str, Any]:
+async def send_message(ctx: Context, agent_id: Name, message: Any) -> dict[str, Any]:
     """Send a message to an agent of your own tree; it is kept for one that is away.
 
     Args:

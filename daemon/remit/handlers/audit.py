@@ -5,6 +5,7 @@ from typing import Annotated, Any
 import msgspec
 
 from remit.errors import UnknownAgentError
+from remit.model.fields import Name, whole
 from remit.runtime.auditor import decisions_of
 from remit.runtime.context import Context
 from remit.runtime.registry import event_handler
@@ -12,7 +13,7 @@ from remit.store.records import AuditRow, AuditWhere
 from remit.store.stored_json import shown_object
 
 Limit = Annotated[int, msgspec.Meta(ge=1, le=500)]
-Head = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
+Head = Annotated[str, whole("[0-9a-f]{64}", most=64)]
 
 _MOST_PAGES = 50
 """How far one query looks through rows that are not for the caller; it then goes on from there."""
@@ -22,11 +23,11 @@ _MOST_PAGES = 50
 async def query(  # noqa: PLR0913 - each filter is one field
     ctx: Context,
     *,
-    agent: str | None = None,
-    event: str | None = None,
-    reason: str | None = None,
-    outcome: str | None = None,
-    decision: str | None = None,
+    agent: Name | None = None,
+    event: Name | None = None,
+    reason: Name | None = None,
+    outcome: Name | None = None,
+    decision: Name | None = None,
     since: float | None = None,
     until: float | None = None,
     limit: Limit = 100,

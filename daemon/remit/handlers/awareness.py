@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 
 from remit.errors import NotFoundError
+from remit.model.fields import Key
 from remit.runtime.card_view import card_entry, card_state
 from remit.runtime.context import Context
 from remit.runtime.paging import PAGE_LIMIT, PAGE_MAX, page
@@ -18,19 +19,22 @@ if TYPE_CHECKING:
     from remit.runtime.awareness_config import Caller, Question
 
 
+Name = Annotated[str, msgspec.Meta(max_length=256)]
+Content = Annotated[str, msgspec.Meta(max_length=1 << 20)]
+
+
 class Message(msgspec.Struct, frozen=True):
     """One message of a conversation."""
 
-    content: str
-    role: str = ""
+    content: Content
+    role: Name = ""
 
 
 Limit = Annotated[int, msgspec.Meta(ge=1, le=PAGE_MAX)]
 FewCards = Annotated[int, msgspec.Meta(ge=1, le=PAGE_LIMIT)]
 """A card may have kilobytes of keywords, and an answer has to fit into a message."""
-Messages = Annotated[list[str | Message], msgspec.Meta(max_length=10_000)]
+Messages = Annotated[list[Content | Message], msgspec.Meta(max_length=10_000)]
 Files = Annotated[list[dict[str, Any]], msgspec.Meta(max_length=1_000)]
-Name = Annotated[str, msgspec.Meta(max_length=256)]
 Budget = Annotated[int, msgspec.Meta(ge=0, le=20_000)]
 Note = Annotated[str, msgspec.Meta(max_length=500)]
 
@@ -90,7 +94,7 @@ async def inject(  # noqa: PLR0913 - one for each field
 
 
 @event_handler("awareness:cards", capability="awareness", effect="read")
-async def cards(ctx: Context, limit: FewCards = PAGE_LIMIT, after: str = "") -> dict[str, Any]:
+async def cards(ctx: Context, limit: FewCards = PAGE_LIMIT, after: Key = "") -> dict[str, Any]:
     """List the cards that you may be given.
 
     Args:

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 import msgspec
 
 from remit.errors import NotFoundError
+from remit.model.fields import Key, Name
 from remit.model.made_capability import MadeCapability
 from remit.model.principal import OPERATOR_ID
 from remit.model.suggest import did_you_mean
@@ -24,7 +25,7 @@ Limit = Annotated[int, msgspec.Meta(ge=1, le=PAGE_MAX)]
 
 
 @event_handler("capability:list", capability="catalogue_read", effect="read", inline=True)
-def list_(ctx: Context, limit: Limit = PAGE_LIMIT, after: str = "") -> dict[str, Any]:
+def list_(ctx: Context, limit: Limit = PAGE_LIMIT, after: Key = "") -> dict[str, Any]:
     """List the capabilities whose events you may use.
 
     Args:
@@ -35,7 +36,7 @@ def list_(ctx: Context, limit: Limit = PAGE_LIMIT, after: str = "") -> dict[str,
 
 
 @event_handler("capability:get", capability="catalogue_read", effect="read")
-async def get(ctx: Context, id: str) -> dict[str, Any]:  # noqa: A002 - the wire calls it id
+async def get(ctx: Context, id: Name) -> dict[str, Any]:  # noqa: A002 - the wire calls it id
     """Tell everything about one capability: events, tools, requires, prompt, limits.
 
     Args:
@@ -107,7 +108,7 @@ def _versions(made: MadeCapability) -> list[dict[str, Any]]:
 
 
 @event_handler("capability:of_event", capability="catalogue_read", effect="read", inline=True)
-def of_event(ctx: Context, event: str) -> dict[str, Any]:
+def of_event(ctx: Context, event: Name) -> dict[str, Any]:
     """Tell which capabilities give an event, by themselves or by what they require.
 
     Args:

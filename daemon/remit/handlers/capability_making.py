@@ -7,8 +7,20 @@ import msgspec
 from remit.errors import ConflictError, DeniedError, InvalidDataError, NotFoundError
 from remit.model.capability import Inject, Status
 from remit.model.cause import Cause
+from remit.model.fields import Name, whole
 from remit.model.limits import Limits
-from remit.model.made_capability import Definition, File, MadeCapability, Version
+from remit.model.made_capability import (
+    Definition,
+    Description,
+    Files,
+    Label,
+    Labels,
+    MadeCapability,
+    Names,
+    Prompt,
+    Skills,
+    Version,
+)
 from remit.model.suggest import did_you_mean
 from remit.runtime.context import Context
 from remit.runtime.descent import is_in_reach
@@ -16,7 +28,7 @@ from remit.runtime.making import author_lives, check_definition, may_change
 from remit.runtime.registry import event_handler
 from remit.runtime.view import visible_capabilities, visible_profiles
 
-Id = Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9_-]{0,37}$")]
+Id = Annotated[str, whole(r"[a-z][a-z0-9_-]{0,37}", most=38)]
 _MOST_USERS = 20
 
 
@@ -31,23 +43,23 @@ class UpdateRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
     id: Id
     expect_version: int | None = None
-    description: str | None = None
-    name: str | None = None
-    category: str | None = None
-    icon: str | None = None
-    tags: tuple[str, ...] | None = None
-    features: tuple[str, ...] | None = None
-    event_patterns: tuple[str, ...] | None = None
-    claude_tools: tuple[str, ...] | None = None
-    requires: tuple[str, ...] | None = None
+    description: Description | None = None
+    name: Label | None = None
+    category: Label | None = None
+    icon: Label | None = None
+    tags: Labels | None = None
+    features: Labels | None = None
+    event_patterns: Names | None = None
+    claude_tools: Names | None = None
+    requires: Names | None = None
     mcp_tools: bool | None = None
     resource_limits: Limits | None = None
     status: Status | None = None
-    system_prompt: str | None = None
+    system_prompt: Prompt | None = None
     inject: Inject | None = None
-    skills: tuple[str, ...] | None = None
+    skills: Skills | None = None
     config_schema: dict[str, Any] | None = None
-    mounts: tuple[File, ...] | None = None
+    mounts: Files | None = None
 
 
 @event_handler("capability:create", capability="make_capabilities")
@@ -133,7 +145,7 @@ async def update(request: UpdateRequest, ctx: Context) -> dict[str, Any]:
 @event_handler(
     "capability:remove", capability="make_capabilities", effect="destructive", only_takes=True
 )
-async def remove(ctx: Context, id: str) -> dict[str, Any]:  # noqa: A002 - the wire calls it id
+async def remove(ctx: Context, id: Name) -> dict[str, Any]:  # noqa: A002 - the wire calls it id
     """Remove a capability that you, or somebody you spawned, made, and that nobody uses.
 
     Args:

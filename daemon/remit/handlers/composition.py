@@ -6,8 +6,8 @@ from typing import Annotated, Any
 import msgspec
 
 from remit.errors import DeniedError, NotFoundError
-from remit.model.composition import Scalar
 from remit.model.event import Effect
+from remit.model.fields import FileText, Key, Name, Variables
 from remit.model.grant import Grant
 from remit.model.place import DefinitionError
 from remit.model.suggest import did_you_mean
@@ -24,10 +24,12 @@ from remit.runtime.report import check_report, grant_report, remarks
 from remit.runtime.view import visible_capabilities, visible_profiles
 
 Limit = Annotated[int, msgspec.Meta(ge=1, le=PAGE_MAX)]
+Texts = Annotated[dict[Key, FileText], msgspec.Meta(max_length=10_000)]
+Removed = Annotated[list[Key], msgspec.Meta(max_length=10_000)]
 
 
 @event_handler("composition:list", capability="catalogue_read", effect="read", inline=True)
-def list_(ctx: Context, limit: Limit = PAGE_LIMIT, after: str = "") -> dict[str, Any]:
+def list_(ctx: Context, limit: Limit = PAGE_LIMIT, after: Key = "") -> dict[str, Any]:
     """List the profiles that grant no more than you hold.
 
     Args:
@@ -43,7 +45,7 @@ def list_(ctx: Context, limit: Limit = PAGE_LIMIT, after: str = "") -> dict[str,
 
 
 @event_handler("composition:get", capability="catalogue_read", effect="read", inline=True)
-def get(ctx: Context, name: str) -> dict[str, Any]:
+def get(ctx: Context, name: Name) -> dict[str, Any]:
     """Show a profile as it was written, and where.
 
     Args:
@@ -70,8 +72,8 @@ def get(ctx: Context, name: str) -> dict[str, Any]:
 @event_handler("composition:resolve", capability="catalogue_read", effect="read", inline=True)
 def resolve(
     ctx: Context,
-    profile: str,
-    variables: dict[str, Scalar] | None = None,
+    profile: Name,
+    variables: Variables | None = None,
     max_effect: Effect | None = None,
 ) -> dict[str, Any]:
     """Show what a profile grants.
@@ -99,9 +101,9 @@ def resolve(
 @event_handler("composition:validate", capability="catalogue_draft", effect="read")
 def validate(
     ctx: Context,
-    compositions: dict[str, str] | None = None,
-    catalogue: str | None = None,
-    remove: list[str] | None = None,
+    compositions: Texts | None = None,
+    catalogue: FileText | None = None,
+    remove: Removed | None = None,
 ) -> dict[str, Any]:
     """Check edited files against those in force, and put nothing in force.
 
@@ -128,9 +130,9 @@ def validate(
 @event_handler("composition:plan", capability="catalogue_draft", effect="read")
 def plan(
     ctx: Context,
-    compositions: dict[str, str] | None = None,
-    catalogue: str | None = None,
-    remove: list[str] | None = None,
+    compositions: Texts | None = None,
+    catalogue: FileText | None = None,
+    remove: Removed | None = None,
     complete: bool = False,  # noqa: FBT001, FBT002 - a field of the request
 ) -> dict[str, Any]:
     """Tell what edited files would grant and take away, and put nothing in force.
@@ -180,7 +182,7 @@ def _confined(ctx: Context, grants: Mapping[str, Grant], hidden: Set[str]) -> di
 
 
 @event_handler("composition:migrate", capability="catalogue_draft", effect="read")
-def migrate(ctx: Context, name: str) -> dict[str, Any]:
+def migrate(ctx: Context, name: Name) -> dict[str, Any]:
     """Turn a profile's explicit list into capabilities that resolve to the same.
 
     Args:

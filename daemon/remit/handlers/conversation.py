@@ -5,6 +5,7 @@ from typing import Annotated, Any
 import msgspec
 
 from remit.errors import UnknownAgentError
+from remit.model.fields import Name
 from remit.runtime.context import Context
 from remit.runtime.conversations import Conversation
 from remit.runtime.paging import PAGE_LIMIT, PAGE_MAX, page
@@ -13,8 +14,7 @@ from remit.runtime.registry import event_handler
 
 MAX_PARTICIPANTS = 64
 
-Name = Annotated[str, msgspec.Meta(max_length=200)]
-Participants = Annotated[list[str], msgspec.Meta(max_length=MAX_PARTICIPANTS)]
+Participants = Annotated[list[Name], msgspec.Meta(max_length=MAX_PARTICIPANTS)]
 Limit = Annotated[int, msgspec.Meta(ge=1, le=PAGE_MAX)]
 
 

@@ -7,6 +7,7 @@ import msgspec
 
 from remit.errors import InvalidDataError, NotFoundError
 from remit.model.descriptor import DescriptorKind
+from remit.model.fields import Key, Name
 from remit.model.grant import Grant
 from remit.model.meta_tool import META_TOOL
 from remit.model.suggest import did_you_mean
@@ -37,11 +38,11 @@ async def discover(  # noqa: PLR0913 - the fields of the contract
     query: Query,
     *,
     kind: DescriptorKind | None = None,
-    category: str | None = None,
+    category: Name | None = None,
     only_available: bool = False,
     config: DiscoveryConfig | None = None,
-    agent: str | None = None,
-    profile: str | None = None,
+    agent: Name | None = None,
+    profile: Name | None = None,
     render: bool = False,
     host: bool = False,
 ) -> dict[str, Any]:
@@ -77,8 +78,8 @@ async def tools(
     query: Query,
     *,
     config: DiscoveryConfig | None = None,
-    agent: str | None = None,
-    profile: str | None = None,
+    agent: Name | None = None,
+    profile: Name | None = None,
 ) -> dict[str, Any]:
     """List the tools for one turn: those that fit a request, and the one to search for more.
 
@@ -110,7 +111,7 @@ async def tools(
 @event_handler("discovery:describe", capability="discovery", effect="read")
 async def describe(
     ctx: Context,
-    id: str,  # noqa: A002 - the contract's name
+    id: Key,  # noqa: A002 - the contract's name
     render: bool = False,  # noqa: FBT001, FBT002 - a field of the request
 ) -> dict[str, Any]:
     """Read everything about one thing that was found.
@@ -173,7 +174,7 @@ async def stats(ctx: Context) -> dict[str, Any]:
 @event_handler("discovery:feedback", capability="discovery_feedback", effect="write", fleeting=True)
 async def feedback(
     ctx: Context,
-    id: str,  # noqa: A002 - as in describe
+    id: Key,  # noqa: A002 - as in describe
     worked: bool,  # noqa: FBT001 - a field of the request
     query: Annotated[str, msgspec.Meta(max_length=4_096)] = "",
 ) -> dict[str, Any]:
@@ -214,7 +215,7 @@ async def refresh(ctx: Context) -> dict[str, Any]:
 @event_handler("discovery:examples", capability="discovery_admin", effect="read", wildcard=False)
 async def examples(
     ctx: Context,
-    id: str | None = None,  # noqa: A002 - as in describe
+    id: Key | None = None,  # noqa: A002 - as in describe
     limit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 100,
     after: Annotated[int, msgspec.Meta(ge=0)] = 0,
 ) -> dict[str, Any]:
@@ -239,8 +240,8 @@ async def examples(
 )
 async def forget(
     ctx: Context,
-    id: str | None = None,  # noqa: A002 - as in describe
-    query: str | None = None,
+    id: Key | None = None,  # noqa: A002 - as in describe
+    query: Query | None = None,
 ) -> dict[str, Any]:
     """Remove what was learned: one request, all about one descriptor, or everything.
 
@@ -258,7 +259,7 @@ async def _view(
     engine: "Engine",
     grant: Grant,
     *,
-    agent: str | None = None,
+    agent: Name | None = None,
     host: bool = False,
 ) -> "View":
     """What a grant may be shown, by the names that its holder knows."""

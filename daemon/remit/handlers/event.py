@@ -6,12 +6,13 @@ import msgspec
 
 from remit.bus.local import MAX_SUBSCRIPTIONS
 from remit.errors import InvalidDataError, InvalidPatternError
+from remit.model.fields import Name
 from remit.model.patterns import EventPattern
 from remit.runtime.context import Context
 from remit.runtime.reach import connection_of
 from remit.runtime.registry import event_handler
 
-Patterns = Annotated[list[str], msgspec.Meta(min_length=1, max_length=MAX_SUBSCRIPTIONS)]
+Patterns = Annotated[list[Name], msgspec.Meta(min_length=1, max_length=MAX_SUBSCRIPTIONS)]
 
 
 @event_handler("event:subscribe", capability="self_knowledge", effect="read", inline=True)

@@ -10,6 +10,7 @@ import msgspec
 from remit.errors import ConflictError, HandlerError, NotFoundError, RemitError
 from remit.model.cause import Cause
 from remit.model.descriptor import Descriptor
+from remit.model.fields import Key
 from remit.model.place import DefinitionError
 from remit.model.suggest import did_you_mean
 from remit.runtime.context import Context
@@ -24,7 +25,7 @@ Limit = Annotated[int, msgspec.Meta(ge=1, le=PAGE_MAX)]
 
 
 @event_handler("extension:load", capability="extensions", wildcard=False)
-async def load(ctx: Context, id: str) -> dict[str, Any]:  # noqa: A002 - as in discovery:describe
+async def load(ctx: Context, id: Key) -> dict[str, Any]:  # noqa: A002 - as in discovery:describe
     """Load an extension: its events exist from then on, for those whose profiles grant them.
 
     Args:
@@ -39,7 +40,7 @@ async def load(ctx: Context, id: str) -> dict[str, Any]:  # noqa: A002 - as in d
 
 
 @event_handler("extension:unload", capability="extensions", wildcard=False, only_takes=True)
-async def unload(ctx: Context, id: str) -> dict[str, Any]:  # noqa: A002 - as above
+async def unload(ctx: Context, id: Key) -> dict[str, Any]:  # noqa: A002 - as above
     """Unload an extension: its events are gone, and calls that run already go on to their end.
 
     Args:
@@ -57,7 +58,7 @@ async def unload(ctx: Context, id: str) -> dict[str, Any]:  # noqa: A002 - as ab
 
 
 @event_handler("extension:list", capability="extensions", effect="read")
-async def list_(ctx: Context, limit: Limit = PAGE_LIMIT, after: str = "") -> dict[str, Any]:
+async def list_(ctx: Context, limit: Limit = PAGE_LIMIT, after: Key = "") -> dict[str, Any]:
     """List the extensions that you may see, and whether they are loaded.
 
     Args:

@@ -5,13 +5,13 @@ from typing import Annotated, Any
 import msgspec
 
 from remit.errors import ExceedsParentError, NotFoundError
+from remit.model.fields import Name, NewName
 from remit.model.suggest import did_you_mean
 from remit.runtime.context import Context
 from remit.runtime.delegation import rights_in
 from remit.runtime.registry import event_handler
 from remit.runtime.view import visible_profiles
 
-Name = Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9_-]{0,63}$")]
 PublicKey = Annotated[str, msgspec.Meta(min_length=40, max_length=40)]
 
 
@@ -23,7 +23,7 @@ def _given_rights(request: Any, ctx: Context) -> Any:
 
 
 @event_handler("key:add", capability="key_management", wildcard=False, meaning=_given_rights)
-async def add(ctx: Context, name: Name, public_key: PublicKey, profile: str) -> dict[str, Any]:
+async def add(ctx: Context, name: NewName, public_key: PublicKey, profile: Name) -> dict[str, Any]:
     """Register a client's public key under a profile that grants no more than you hold.
 
     Args:
@@ -70,7 +70,7 @@ async def list_(ctx: Context) -> dict[str, Any]:
     wildcard=False,
     only_takes=True,
 )
-async def revoke(ctx: Context, name: str) -> dict[str, Any]:
+async def revoke(ctx: Context, name: Name) -> dict[str, Any]:
     """Take a client's key away: it is cut off at once.
 
     Args:

@@ -10,6 +10,7 @@ import msgspec
 
 from remit.bus.local import MAX_SUBSCRIPTIONS
 from remit.errors import TooLargeError
+from remit.model.fields import whole
 from remit.runtime.context import Context
 from remit.runtime.reach import connection_of
 from remit.runtime.registry import event_handler
@@ -17,9 +18,7 @@ from remit.runtime.registry import event_handler
 CHANNEL_LIMIT = 200
 DATA_LIMIT = 65_536
 
-_READABLE = r"^[A-Za-z0-9][A-Za-z0-9_.:/@-]*$(?!\n)"
-
-Channel = Annotated[str, msgspec.Meta(max_length=CHANNEL_LIMIT, pattern=_READABLE)]
+Channel = Annotated[str, whole(r"[A-Za-z0-9][A-Za-z0-9_.:/@-]*", most=CHANNEL_LIMIT)]
 Channels = Annotated[list[Channel], msgspec.Meta(min_length=1, max_length=MAX_SUBSCRIPTIONS)]
 
 

@@ -7,6 +7,7 @@ import msgspec
 from remit.errors import InvalidDataError, UnknownAgentError
 from remit.model.decision import GRANTED, Reason
 from remit.model.event import CEILING
+from remit.model.fields import Name
 from remit.model.grant import Grant
 from remit.model.names import EventName
 from remit.model.patterns import EventPattern
@@ -32,7 +33,8 @@ from remit.runtime.view import visible_profiles
 MAX_EVENTS = 1000
 _NEAR = 5
 
-Events = Annotated[list[str], msgspec.Meta(max_length=MAX_EVENTS)]
+Events = Annotated[list[Name], msgspec.Meta(max_length=MAX_EVENTS)]
+Rows = Annotated[list[Name], msgspec.Meta(max_length=MAX_EVENTS)]
 
 
 class Verdict(msgspec.Struct):
@@ -48,8 +50,8 @@ class Verdict(msgspec.Struct):
 class CheckRequest(msgspec.Struct, forbid_unknown_fields=True):
     """Which event, and for whom."""
 
-    event: str
-    agent: str | None = None
+    event: Name
+    agent: Name | None = None
 
 
 @event_handler("permission:check", capability="self_knowledge", effect="read", inline=True)
@@ -66,7 +68,7 @@ def check(request: CheckRequest, ctx: Context) -> Verdict:
 
 
 @event_handler("permission:check_many", capability="self_knowledge", effect="read", inline=True)
-def check_many(ctx: Context, events: Events, agent: str | None = None) -> dict[str, Any]:
+def check_many(ctx: Context, events: Events, agent: Name | None = None) -> dict[str, Any]:
     """Tell for each of several events whether you may use it.
 
     Args:
@@ -83,7 +85,7 @@ def check_many(ctx: Context, events: Events, agent: str | None = None) -> dict[s
 
 @event_handler("permission:explain", capability="self_knowledge", effect="read", inline=True)
 def explain(
-    ctx: Context, event: str, agent: str | None = None, profile: str | None = None
+    ctx: Context, event: Name, agent: Name | None = None, profile: Name | None = None
 ) -> dict[str, Any]:
     """Tell why an event is allowed or denied, with the rule, its file, line and column.
 
@@ -218,9 +220,9 @@ def _near_misses(ctx: Context, asked: str, held: set[str]) -> list[dict[str, Any
 @event_handler("permission:matrix", capability="catalogue_read", effect="read", inline=True)
 def matrix(
     ctx: Context,
-    profiles: list[str] | None = None,
-    agents: list[str] | None = None,
-    namespace: str | None = None,
+    profiles: Rows | None = None,
+    agents: Rows | None = None,
+    namespace: Name | None = None,
 ) -> dict[str, Any]:
     """Show who may use what: a row a profile or agent, a column an event.
 
@@ -246,7 +248,7 @@ def matrix(
 
 
 @event_handler("permission:who_can", capability="catalogue_read", effect="read", inline=True)
-def who_can(ctx: Context, event: str) -> dict[str, Any]:
+def who_can(ctx: Context, event: Name) -> dict[str, Any]:
     """Tell which profiles and which living agents may use an event, among those that you may see.
 
     Args:

@@ -6,6 +6,7 @@ import msgspec
 
 from remit.errors import DeniedError, ExceedsParentError, NotFoundError
 from remit.handlers import review_capabilities, review_cards, review_tools
+from remit.model.fields import Key
 from remit.runtime.context import Context
 from remit.runtime.pairs import APPROVAL, CAPABILITY, CARD, Pair, card_in
 from remit.runtime.registry import event_handler
@@ -26,7 +27,7 @@ async def list_(
     status: Status = "pending",
     kind: Literal["approval", "capability", "card", "tool"] | None = None,
     limit: Limit = 50,
-    after: str = "",
+    after: Key = "",
 ) -> dict[str, Any]:
     """List calls that wait for approval, and capabilities, cards and tools that need a review.
 
@@ -131,7 +132,7 @@ def _is_within(ctx: Context, review: Review) -> bool:
 @event_handler("review:decide", capability="reviewing", wildcard=False)
 async def decide(
     ctx: Context,
-    id: str,  # noqa: A002 - the name on the wire
+    id: Key,  # noqa: A002 - the name on the wire
     decision: Literal["approve", "reject"],
     note: Note = "",
 ) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import msgspec
 
 from remit.errors import InvalidDataError, InvalidPatternError, NotFoundError
 from remit.model.event import Effect
+from remit.model.fields import Key, Name, whole
 from remit.model.grant import Grant
 from remit.model.limits import NO_LIMITS, Limits
 from remit.model.session import Narrowing, Session
@@ -20,17 +21,15 @@ from remit.runtime.plans import holdings
 from remit.runtime.registry import event_handler
 from remit.runtime.sessions import closed
 
-Name = Annotated[
-    str, msgspec.Meta(max_length=128, pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:/@-]*$(?!\n)")
-]
-Tools = Annotated[tuple[str, ...], msgspec.Meta(max_length=1000)]
+SessionName = Annotated[str, whole(r"[A-Za-z0-9][A-Za-z0-9_.:/@-]*", most=128)]
+Tools = Annotated[tuple[Name, ...], msgspec.Meta(max_length=1000)]
 Limit = Annotated[int, msgspec.Meta(ge=1, le=PAGE_MAX)]
 
 
 class OpenRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """What the session is called, and what it leaves."""
 
-    session: Name
+    session: SessionName
     allowed_tools: Tools | None = None
     disallowed_tools: Tools = ()
     max_effect: Effect | None = None
@@ -40,7 +39,7 @@ class OpenRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 class NarrowRequest(OpenRequest, forbid_unknown_fields=True, kw_only=True):
     """Which session, and what it leaves of what it left so far."""
 
-    owner: str | None = None
+    owner: Name | None = None
 
 
 @event_handler("session:open", capability="sessions")
@@ -84,7 +83,7 @@ async def narrow(request: NarrowRequest, ctx: Context) -> dict[str, Any]:
 
 
 @event_handler("session:close", capability="sessions")
-async def close(ctx: Context, session: Name, owner: str | None = None) -> dict[str, Any]:
+async def close(ctx: Context, session: SessionName, owner: Name | None = None) -> dict[str, Any]:
     """Close a session: nothing can be done in it any more, and agents bound to it hold nothing.
 
     Args:
@@ -98,7 +97,7 @@ async def close(ctx: Context, session: Name, owner: str | None = None) -> dict[s
 
 
 @event_handler("session:list", capability="sessions", effect="read")
-async def list_(ctx: Context, limit: Limit = PAGE_LIMIT, after: str = "") -> dict[str, Any]:
+async def list_(ctx: Context, limit: Limit = PAGE_LIMIT, after: Key = "") -> dict[str, Any]:
     """List your sessions and those of your descendants, by owner and name.
 
     Args:

@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 from remit import __version__
 from remit.errors import NotFoundError
+from remit.model.fields import Name
 from remit.model.suggest import did_you_mean
 from remit.runtime.context import Context
 from remit.runtime.counters import Load
@@ -36,7 +37,7 @@ def health(ctx: Context) -> dict[str, Any]:
 @event_handler("system:help", capability="base", effect="read")
 async def help_(
     ctx: Context,
-    event: str | None = None,
+    event: Name | None = None,
     format: TextFormat = "verbose",  # noqa: A002
 ) -> dict[str, Any]:
     """Explain one event, or list those you may use.
@@ -66,9 +67,9 @@ async def help_(
 async def discover(
     ctx: Context,
     level: Level = "summary",
-    namespace: str | None = None,
-    event: str | None = None,
-    module: str | None = None,
+    namespace: Name | None = None,
+    event: Name | None = None,
+    module: Name | None = None,
     format: TextFormat = "verbose",  # noqa: A002
 ) -> dict[str, Any]:
     """Show what you may use, from a count a namespace to everything about each event.

@@ -6,6 +6,7 @@ import msgspec
 
 from remit.errors import NotFoundError
 from remit.model.bearer import ID_LENGTH, Token
+from remit.model.fields import Name, whole
 from remit.model.principal import Principal
 from remit.model.suggest import did_you_mean
 from remit.runtime.context import Context
@@ -15,13 +16,13 @@ DAY = 86_400
 MONTH = 30 * DAY
 
 Lifetime = Annotated[int, msgspec.Meta(ge=1, le=366 * DAY)]
-Audience = Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9_-]{0,63}$(?!\n)")]
+Audience = Annotated[str, whole(r"[a-z][a-z0-9_-]{0,63}", most=64)]
 
 
 @event_handler("key:token", capability="key_management", wildcard=False)
 async def token(
     ctx: Context,
-    name: str | None = None,
+    name: Name | None = None,
     expires_in: Lifetime = MONTH,
     audience: Audience = "http",
 ) -> dict[str, Any]:
@@ -69,7 +70,7 @@ async def tokens(ctx: Context) -> dict[str, Any]:
     wildcard=False,
     only_takes=True,
 )
-async def revoke_token(ctx: Context, id: str) -> dict[str, Any]:  # noqa: A002 - the wire calls it id
+async def revoke_token(ctx: Context, id: Name) -> dict[str, Any]:  # noqa: A002 - the wire calls it id
     """Take a bearer token back: it counts no longer at once, and open streams of it are cut.
 
     Args:

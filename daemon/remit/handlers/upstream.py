@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 
 from remit.errors import NotFoundError, RemitError
+from remit.model.fields import Key, Name
 from remit.model.suggest import did_you_mean
 from remit.runtime.context import Context
 from remit.runtime.paging import BODY_BYTES, PAGE_LIMIT, PAGE_MAX, page
@@ -19,7 +20,7 @@ CHECK_SECONDS = 120.0
 
 @event_handler("upstream:list", capability="upstream_admin", effect="read")
 async def list_(
-    ctx: Context, name: str = "", limit: Limit = PAGE_LIMIT, after: str = ""
+    ctx: Context, name: Name = "", limit: Limit = PAGE_LIMIT, after: Key = ""
 ) -> dict[str, Any]:
     """List the outside servers of which you may use a tool: how they are, and their tools.
 
@@ -54,7 +55,7 @@ async def list_(
     resource_intensive=True,
     timeout=CHECK_SECONDS,
 )
-async def check(ctx: Context, name: str) -> dict[str, Any]:
+async def check(ctx: Context, name: Name) -> dict[str, Any]:
     """Connect to an outside server, starting it if need be, and tell what it has and what waits.
 
     Args:
@@ -72,7 +73,7 @@ async def check(ctx: Context, name: str) -> dict[str, Any]:
     resource_intensive=True,
     timeout=CHECK_SECONDS,
 )
-async def refresh(ctx: Context, name: str = "") -> dict[str, Any]:
+async def refresh(ctx: Context, name: Name = "") -> dict[str, Any]:
     """Ask the outside servers that run for their tools again; one that does not run stays so.
 
     Args:

@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from remit.model.fields import Name
 from remit.model.limits import NO_LIMITS, Limits
 
 AgentStatus = Literal["active", "archived"]
@@ -12,7 +13,7 @@ AgentStatus = Literal["active", "archived"]
 class Chosen(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A capability of a list, with its configuration."""
 
-    ref: str
+    ref: Name
     config: dict[str, Any] = {}
 
 

@@ -6,11 +6,12 @@ held to the pattern that the entry gives it. It says nothing else about the proc
 
 import re
 from collections.abc import Mapping
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import msgspec
 
 from remit.errors import InvalidDataError
+from remit.model.fields import Name
 from remit.model.place import Place
 from remit.model.value_pattern import MAX_VALUE, matches
 
@@ -60,11 +61,16 @@ class PlacedLaunch(msgspec.Struct, frozen=True):
     """The variables whose values are part of it."""
 
 
+Values = Annotated[
+    dict[Name, Annotated[str, msgspec.Meta(max_length=MAX_VALUE)]], msgspec.Meta(max_length=100)
+]
+
+
 class LaunchRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The entry that a request wants started; without a command it wants nothing started."""
 
-    command: str = ""
-    values: dict[str, str] = {}
+    command: Name = ""
+    values: Values = {}
     restart: Restart = "never"
     max_restarts: int = MAX_RESTARTS
 

@@ -19,17 +19,21 @@ MAX_BYTES = 262_144
 MAX_VERSIONS = 10
 """That are kept, the one in force included."""
 
-_Text = Annotated[str, msgspec.Meta(max_length=2_000)]
-_Label = Annotated[str, msgspec.Meta(max_length=200)]
-_Labels = Annotated[tuple[_Label, ...], msgspec.Meta(max_length=32)]
-_Names = Annotated[tuple[_Label, ...], msgspec.Meta(max_length=200)]
+Description = Annotated[str, msgspec.Meta(max_length=2_000)]
+Label = Annotated[str, msgspec.Meta(max_length=200)]
+Labels = Annotated[tuple[Label, ...], msgspec.Meta(max_length=32)]
+Names = Annotated[tuple[Label, ...], msgspec.Meta(max_length=200)]
+
+
+Prompt = Annotated[str, msgspec.Meta(max_length=4 * MAX_PROMPT_BYTES)]
+Skills = Annotated[tuple[Label, ...], msgspec.Meta(max_length=MAX_SKILLS)]
 
 
 class File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A file that holders find in their session file system."""
 
     path: Annotated[str, msgspec.Meta(max_length=1_024)]
-    content: str
+    content: Annotated[str, msgspec.Meta(max_length=2 * MAX_BYTES)]
     encoding: Literal["text", "base64"] = "text"
     read_only: bool = True
 
@@ -48,26 +52,29 @@ class File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         return Mount(self.path, content, self.read_only)
 
 
+Files = Annotated[tuple[File, ...], msgspec.Meta(max_length=MAX_FILES)]
+
+
 class Definition(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What the author says; the keys are those of capabilities.yaml that a capability may have."""
 
-    description: _Text
-    name: str = ""
-    category: _Label = ""
-    icon: _Label = ""
-    tags: _Labels = ()
-    features: _Labels = ()
-    event_patterns: _Names = ()
-    claude_tools: _Names = ()
-    requires: _Names = ()
+    description: Description
+    name: Label = ""
+    category: Label = ""
+    icon: Label = ""
+    tags: Labels = ()
+    features: Labels = ()
+    event_patterns: Names = ()
+    claude_tools: Names = ()
+    requires: Names = ()
     mcp_tools: bool = True
     resource_limits: Limits = NO_LIMITS
     status: Status = "available"
-    system_prompt: str = ""
+    system_prompt: Prompt = ""
     inject: Inject = "always"
-    skills: Annotated[tuple[_Label, ...], msgspec.Meta(max_length=MAX_SKILLS)] = ()
+    skills: Skills = ()
     config_schema: dict[str, Any] | None = None
-    mounts: Annotated[tuple[File, ...], msgspec.Meta(max_length=MAX_FILES)] = ()
+    mounts: Files = ()
 
 
 _SETS = ("tags", "event_patterns", "claude_tools", "requires", "skills")

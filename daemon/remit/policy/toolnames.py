@@ -29,7 +29,7 @@ _LIMIT = 64
 _MARK, _LONG_MARK = 8, 40
 _FOREIGN = re.compile(r"[^A-Za-z0-9_-]")
 _LOOKS_SURE = re.compile(rf"_[0-9a-f]{{{_LONG_MARK}}}\Z")
-_LOOKS_MARKED = re.compile(rf"_([0-9a-f]{{{_MARK}}}|[0-9a-f]{{{_LONG_MARK}}})$")
+_LOOKS_MARKED = re.compile(rf"_([0-9a-f]{{{_MARK}}}|[0-9a-f]{{{_LONG_MARK}}})\Z")
 
 
 Candidates = Mapping[str, tuple[str, ...]]

@@ -5,10 +5,11 @@ import re
 import msgspec
 
 from remit.errors import InvalidDataError, RemitError
+from remit.model.fields import published_text
 from remit.model.suggest import did_you_mean
 from remit_client.wire import Failure
 
-_PATH = re.compile(r" - at `(?P<path>[^`]*)`$")
+_PATH = re.compile(r" - at `(?P<path>[^`]*)`\Z")
 _UNKNOWN_FIELD = re.compile(r"unknown field `(?P<name>[^`]*)`")
 _MISSING_FIELD = re.compile(r"missing required field `(?P<name>[^`]*)`")
 
@@ -34,7 +35,7 @@ def bad_data(error: Exception, kind: type[msgspec.Struct]) -> InvalidDataError:
     text = str(error)
     match = _PATH.search(text)
     path = match.group("path") if match else "$"
-    message = _PATH.sub("", text)
+    message = published_text(_PATH.sub("", text))
     unknown = _UNKNOWN_FIELD.search(message)
     missing = _MISSING_FIELD.search(message)
     hint = ""

@@ -10,10 +10,11 @@ import msgspec
 import msgspec.inspect as inspection
 
 from remit.errors import HandlerError
+from remit.model.fields import published
 from remit.runtime.given import GIVEN
 
-_ARGUMENT = re.compile(r"^\s{4,}(\*{0,2}\w+)(?: \([^)]*\))?:\s+(.*)$")
-_SECTION = re.compile(r"^(Args|Returns|Raises|Yields|Examples?):\s*$")
+_ARGUMENT = re.compile(r"^\s{4,}(\*{0,2}\w+)(?: \([^)]*\))?:\s+(.*)\Z")
+_SECTION = re.compile(r"^(Args|Returns|Raises|Yields|Examples?):\s*\Z")
 
 _CLOSED = (
     inspection.StrType,
@@ -136,7 +137,7 @@ def _is_bounded(kind: inspection.IntType) -> bool:
 
 def flat_schema(kind: Any) -> dict[str, Any]:
     """A JSON Schema whose top level is the type itself and not a reference to it."""
-    schema = msgspec.json.schema(kind)
+    schema = dict(published(msgspec.json.schema(kind)))
     reference = schema.get("$ref")
     if reference is None:
         return schema

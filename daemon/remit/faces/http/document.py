@@ -10,6 +10,7 @@ import msgspec
 from remit import __version__
 from remit.faces.http.operations import Operation
 from remit.faces.http.problems import MEDIA_TYPE, ProblemBody
+from remit.model.fields import published
 
 _REF = "#/components/schemas/{name}"
 
@@ -32,7 +33,7 @@ def document(operations: Iterable[Operation]) -> dict[str, Any]:
         },
         "paths": paths,
         "components": {
-            "schemas": schemas,
+            "schemas": published(schemas),
             "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
         },
     }
@@ -95,7 +96,7 @@ def _schema(kind: Any) -> dict[str, Any]:
         return {}
     if _is_struct(kind):
         return {"$ref": _REF.format(name=kind.__name__)}
-    return dict(msgspec.json.schema(kind))
+    return dict(published(msgspec.json.schema(kind)))
 
 
 def page(operations: Iterable[Operation]) -> bytes:

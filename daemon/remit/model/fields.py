@@ -1,0 +1,61 @@
+"""Types of texts in requests: each has a length, and a pattern is about the whole of it.
+
+An event whose field is a plain `str` takes a text as long as a message. A name never is that long,
+and whatever answers with it, keeps it or writes it down would be.
+"""
+
+from typing import Annotated, Any
+
+import msgspec
+
+from remit.model.names import NAME_LIMIT
+
+KEY_LIMIT = 1024
+_START, _END = r"\A(?:", r")\Z"
+
+
+def whole(pattern: str, *, most: int) -> msgspec.Meta:
+    r"""Text that is like `pattern` from its first character to its last.
+
+    A pattern of msgspec is searched for, and `$` also stands in front of a newline at the end: `\Z`
+    does not.
+    """
+    return msgspec.Meta(pattern=rf"{_START}{pattern}{_END}", max_length=most)
+
+
+def published(schema: Any) -> Any:
+    r"""A JSON Schema as others may read it: they do not know `\Z`, and their `$` is the end."""
+    if isinstance(schema, list):
+        return [published(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        key: _pattern(one) if key == "pattern" else published(one) for key, one in schema.items()
+    }
+
+
+def published_text(message: str) -> str:
+    """A complaint of msgspec about a pattern, with the pattern as a schema says it."""
+    start, end = (one.replace("\\", "\\\\") for one in (_START, _END))
+    return message.replace(start, "^(").replace(end, ")$")
+
+
+def _pattern(found: Any) -> Any:
+    if isinstance(found, str) and found.startswith(_START) and found.endswith(_END):
+        return f"^({found.removeprefix(_START).removesuffix(_END)})$"
+    return published(found)
+
+
+Name = Annotated[str, msgspec.Meta(max_length=NAME_LIMIT)]
+"""What somebody or something may be called: an agent, a profile, an event, a pattern."""
+Key = Annotated[str, msgspec.Meta(max_length=KEY_LIMIT)]
+"""What a list shows to ask for one entry by, or to go on from."""
+NewName = Annotated[str, whole(r"[a-z][a-z0-9_-]{0,63}", most=64)]
+"""What an agent or a client is named."""
+FileText = Annotated[str, msgspec.Meta(max_length=1 << 20)]
+"""The text of a definition file."""
+Variables = Annotated[
+    dict[Name, Annotated[str, msgspec.Meta(max_length=8_192)] | int | float | bool],
+    msgspec.Meta(max_length=256),
+]
+"""Values for the variables of a profile."""

@@ -24,6 +24,13 @@ def test_an_agent_is_spawned_shown_in_the_tree_asked_about_and_ended(daemon: Dae
     assert site.answer("agents")["items"] == []
 
 
+def test_nobody_is_asked_whether_to_end_nobody(daemon: Daemon) -> None:
+    done = daemon.site.run("revoke", "nobody-here")
+    assert done.returncode == 2
+    assert "end nobody-here" not in done.stdout + done.stderr
+    assert "unknown_agent" in done.stderr
+
+
 def test_more_than_the_operator_may_give_is_not_given_by_a_typo(daemon: Daemon) -> None:
     done = daemon.site.run("spawn", "executr")
     assert done.returncode == 2

@@ -33,7 +33,12 @@ def test_health_says_which_revision_is_in_force(operator: Client, bob: Client) -
     assert health["status"] == "ok"
     assert health["stale"] is False
     assert health["revision"] == 1
-    assert health["agents"] == 1
+    before = health["agents"]
+    operator.call("agent:spawn", {"profile": "orchestrator", "agent_id": "counted"})
+    assert operator.call("system:health")["agents"] == before + 1
+    assert operator.call("system:health")["agents"] == operator.call("agent:list")["total"]
+    operator.call("agent:terminate", {"agent_id": "counted"})
+    assert operator.call("system:health")["agents"] == before
     assert health["uptime"] >= 0
     assert set(bob.call("system:health")) == set(health)
 

@@ -235,3 +235,20 @@ def test_what_lapsed_while_nothing_ran_is_in_the_audit_of_the_next_daemon(site: 
         assert ids(site, "lapsed") == [review]
         found = site.answer("audit", "--event", "state:delete")["items"]
         assert (found[0]["outcome"], found[0]["details"]["review"]) == ("lapsed", review)
+
+
+def test_several_reviews_are_decided_in_one_command(site: Site) -> None:
+    site.add_profile("gated", GATED)
+    site.configure(approval_wait=0.05)
+    with site.serving() as daemon:
+        with connect(daemon, daemon.new_key("ann", "gated")) as ann:
+            first, second, third = (pending(ann, data={"key": key}) for key in "abc")
+        done = site.run("review", "approve", first, "gated", "network_access", second)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.count("approved:") == 3
+        done = site.run("review", "reject", first, third, "gated/network_access", "--json")
+        report = json.loads(done.stdout)
+        assert done.returncode == 1, "the first is decided already"
+        assert [one["id"] for one in report["refused"]] == [first]
+        assert [one["status"] for one in report["decided"]] == ["rejected", "rejected"]
+        assert site.answer("review", "list", "--kind", "approval")["items"] == []

@@ -108,9 +108,12 @@ def _tree(
 @asked
 def revoke(ask: Asked, agent: str, *, yes: bool) -> None:
     """End AGENT and all its descendants; their connections are cut at once."""
-    if not yes and not ask.as_json and not click.confirm(f"end {agent} and all its descendants?"):
-        raise InvalidDataError("nothing was done", hint="--yes does not ask")
     with connected(ask.settings()) as remit:
+        if not yes and not ask.as_json:
+            if remit.allowed("agent:status"):
+                remit.call("agent:status", {"agent_id": agent})  # nobody is asked about nobody
+            if not click.confirm(f"end {agent} and all its descendants?"):
+                raise InvalidDataError("nothing was done", hint="--yes does not ask")
         answer = remit.call("agent:terminate", {"agent_id": agent})
     if ask.as_json:
         print_json(answer)

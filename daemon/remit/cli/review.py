@@ -1,5 +1,7 @@
 """What waits for somebody's yes: review list, review approve, review reject."""
 
+import re
+import sys
 from datetime import datetime
 from typing import Any
 
@@ -8,10 +10,14 @@ import msgspec
 
 from remit.cli.connection import connected
 from remit.cli.options import Asked, asked
-from remit.cli.outcome import next_step, print_json, say
+from remit.cli.outcome import UNREACHABLE, exit_code, next_step, print_json, say
+from remit.errors import RemitError
 
 _MARK = 12
 """How much of a fingerprint is shown; it is enough to name one."""
+_CALL = re.compile(r"[0-9a-f]{12}")
+"""The id of a call that waits."""
+_PAIR = 2
 
 
 @click.group()
@@ -90,18 +96,71 @@ def _tool_lines(item: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _decide(ask: Asked, names: tuple[str, ...], decision: str, note: str) -> None:
-    if len(names) > 2:  # noqa: PLR2004 - a profile and a capability
+def ids_in(words: tuple[str, ...]) -> list[str]:
+    """The reviews that the words of a command name, one after the other.
+
+    A word with a `/` or a `:` is an id, and so is that of a call; else two words are one:
+    `PROFILE CAPABILITY`, `card ID`, `tool SERVER/TOOL`.
+    """
+    found, left = [], list(words)
+    while left:
+        word = left.pop(0)
+        is_call = _CALL.fullmatch(word) and not (len(words) == _PAIR and _is_plain(words[1]))
+        if not left or is_call or not _is_plain(word):
+            found.append(word)
+        else:
+            found.append(f"{word}{':' if word in ('card', 'tool') else '/'}{left.pop(0)}")
+    alone = found[-1]
+    if len(found) > 1 and _is_plain(alone) and not _CALL.fullmatch(alone):
         raise click.UsageError(
-            "name one review: its ID, a PROFILE and a CAPABILITY, card ID, or tool SERVER/TOOL"
+            f"{alone!r} is no review: name each by its ID, a PROFILE and a CAPABILITY, card ID, "
+            "or tool SERVER/TOOL"
         )
-    separator = ":" if names[0] in ("card", "tool") else "/"
-    data = {"id": separator.join(names), "decision": decision, "note": note}
-    with connected(ask.settings()) as remit:
-        answer = remit.call("review:decide", data)
+    return found
+
+
+def _is_plain(word: str) -> bool:
+    return not {"/", ":"} & set(word)
+
+
+def _decide(ask: Asked, words: tuple[str, ...], decision: str, note: str) -> None:
+    ids = ids_in(words)
+    answers, refused = _decided(ask, ids, decision, note)
     if ask.as_json:
-        print_json(answer)
-        return
+        several = {"decided": answers, "refused": [_refusal(*one) for one in refused]}
+        print_json(several if len(ids) > 1 else answers[0])
+    else:
+        for answer in answers:
+            _say_decided(answer)
+        for name, error in refused:
+            click.echo(f"error: {name}: {error.message} [{error.code}]", err=True)
+        next_step("review list")
+    if refused:
+        sys.exit(exit_code(refused[0][1].code))
+
+
+def _decided(
+    ask: Asked, ids: list[str], decision: str, note: str
+) -> tuple[list[dict[str, Any]], list[tuple[str, RemitError]]]:
+    """What came of each; of several, one that is refused does not stop the others."""
+    answers, refused = [], []
+    for name in ids:
+        try:
+            with connected(ask.settings()) as remit:
+                data = {"id": name, "decision": decision, "note": note}
+                answers.append(remit.call("review:decide", data))
+        except RemitError as error:
+            if len(ids) == 1 or exit_code(error.code) == UNREACHABLE:
+                raise
+            refused.append((name, error))
+    return answers, refused
+
+
+def _refusal(name: str, error: RemitError) -> dict[str, Any]:
+    return {"id": name, "code": error.code, "message": error.message, "hint": error.hint}
+
+
+def _say_decided(answer: dict[str, Any]) -> None:
     if answer["kind"] == "approval":
         who = f"{answer['requested_by']}{_where(answer)}"
         say(f"{answer['status']}: {answer['event']} for {who}, once")
@@ -120,7 +179,6 @@ def _decide(ask: Asked, names: tuple[str, ...], decision: str, note: str) -> Non
         events = ", ".join([*answer["grants"], *answer["claude_tools"]]) or "nothing"
         say(f"{answer['status']}: {answer['profile']} {verb} {events}")
         say(f"  revision {answer['revision']} is in force")
-    next_step("review list")
 
 
 @review.command()
@@ -128,7 +186,7 @@ def _decide(ask: Asked, names: tuple[str, ...], decision: str, note: str) -> Non
 @click.option("--note", default="", help="Why; whoever asked is told.")
 @asked
 def approve(ask: Asked, id: tuple[str, ...], *, note: str) -> None:  # noqa: A002 - as shown
-    """Approve the call ID; a capability: PROFILE CAPABILITY; card ID; or tool SERVER/TOOL."""
+    """Approve calls by ID; capabilities: PROFILE CAPABILITY; card ID; or tool SERVER/TOOL."""
     _decide(ask, id, "approve", note)
 
 
@@ -137,5 +195,5 @@ def approve(ask: Asked, id: tuple[str, ...], *, note: str) -> None:  # noqa: A00
 @click.option("--note", default="", help="Why; whoever asked is told.")
 @asked
 def reject(ask: Asked, id: tuple[str, ...], *, note: str) -> None:  # noqa: A002 - as shown
-    """Reject the call ID; a capability: PROFILE CAPABILITY; card ID; or tool SERVER/TOOL."""
+    """Reject calls by ID; capabilities: PROFILE CAPABILITY; card ID; or tool SERVER/TOOL."""
     _decide(ask, id, "reject", note)

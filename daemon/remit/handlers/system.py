@@ -21,7 +21,8 @@ Level = Literal["summary", "namespace", "full"]
 @event_handler("system:health", capability="base", effect="read", inline=True, requires_auth=False)
 def health(ctx: Context) -> dict[str, Any]:
     """Tell whether the daemon is well, and which revision is in force."""
-    services = ctx.services
+    services, caller = ctx.services, ctx.principal.id
+    fleet = services.authority.fleet
     is_stale, is_full = services.authority.is_stale, services.store.is_full
     return {
         "status": "disk_full" if is_full else "stale" if is_stale else "ok",
@@ -30,7 +31,7 @@ def health(ctx: Context) -> dict[str, Any]:
         "uptime": round(services.clock() - services.counters.started_at, 3),
         "stale": is_stale,
         "disk_full": is_full,
-        "agents": len(services.keyring.living()) if ctx.principal.is_operator else 0,
+        "agents": len(fleet) if ctx.principal.is_operator else fleet.count_below(caller),
     }
 
 

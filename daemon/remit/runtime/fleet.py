@@ -128,6 +128,10 @@ class Fleet:
             found += self._children.get(name, ())
         return found
 
+    def count_below(self, agent: str) -> int:
+        """How many descendants an agent has."""
+        return len(self.subtree(agent)) - 1
+
     def ancestors(self, agent: str) -> Iterator[Agent]:
         """The parent, its parent, and so on."""
         present = self._agents.get(agent)

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from remit.cli import completion
 from remit.cli.connection import connected
 from remit.cli.invocation import invoked_as
 from remit.cli.options import Asked, asked
@@ -37,8 +38,10 @@ class Moment(click.ParamType[float]):
 
 
 @click.group(invoke_without_command=True)
-@click.option("--agent", help="Only what this agent asked for.")
-@click.option("--event", help="Only this event, or all under 'prefix*'.")
+@click.option("--agent", help="Only what this agent asked for.", shell_complete=completion.agents)
+@click.option(
+    "--event", help="Only this event, or all under 'prefix*'.", shell_complete=completion.events
+)
 @click.option("--reason", help="Only decisions with this reason.")
 @click.option("--outcome", help="Only allowed, denied, waiting, lapsed or failed.")
 @click.option("--decision", help="Only the decision with this id.")

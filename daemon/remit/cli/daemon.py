@@ -9,6 +9,7 @@ from typing import Any
 import click
 import msgspec
 
+from remit.cli import completion
 from remit.cli.once import refuse_duplicates
 from remit.cli.options import SECONDS, Asked, asked
 from remit.cli.outcome import fail, next_step, print_json, say
@@ -105,7 +106,7 @@ def _loop_options() -> dict[str, Any]:
 
 
 @click.command()
-@click.argument("event")
+@click.argument("event", shell_complete=completion.events)
 @click.argument("pairs", nargs=-1, metavar="[KEY=VALUE]...")
 @click.option("--data", help="The whole request as JSON; '-' reads it from standard input.")
 @click.option("--timeout", type=SECONDS, default=30.0, help="Seconds to wait for the answer.")

@@ -4,6 +4,7 @@ from typing import Any
 
 import click
 
+from remit.cli import completion
 from remit.cli.connection import daemon_answers
 from remit.cli.options import Asked, asked_about_definitions
 from remit.cli.outcome import next_step, print_json, say
@@ -16,7 +17,13 @@ _NAME, _KIND = 34, 10
 
 @click.command()
 @click.argument("query")
-@click.option("--as", "subject", required=True, help="A profile, or an agent of the daemon.")
+@click.option(
+    "--as",
+    "subject",
+    required=True,
+    help="A profile, or an agent of the daemon.",
+    shell_complete=completion.subjects,
+)
 @click.option("--kind", type=click.Choice(DESCRIPTOR_KINDS), help="Only this kind.")
 @click.option("--category", help="Only this category.")
 @click.option("--only-available", is_flag=True, help="Leave out what cannot be used now.")

@@ -4,6 +4,7 @@ from typing import Any
 
 import click
 
+from remit.cli import completion
 from remit.cli.connection import all_agents, connected
 from remit.cli.options import Asked, asked
 from remit.cli.outcome import (
@@ -16,7 +17,7 @@ from remit.errors import InvalidDataError
 
 
 @click.command()
-@click.argument("profile")
+@click.argument("profile", shell_complete=completion.profiles)
 @click.option("--id", "agent_id", help="The agent's name; made up when absent.")
 @click.option("--deny", multiple=True, help="An event, pattern or model tool to take away.")
 @click.option("--add", multiple=True, help="An event, pattern or model tool to add.")
@@ -103,7 +104,7 @@ def _tree(
 
 
 @click.command()
-@click.argument("agent")
+@click.argument("agent", shell_complete=completion.agents)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @asked
 def revoke(ask: Asked, agent: str, *, yes: bool) -> None:

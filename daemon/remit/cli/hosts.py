@@ -8,6 +8,7 @@ from urllib.parse import urlsplit, urlunsplit
 import click
 
 from remit.app.workbench import open_workbench
+from remit.cli import completion
 from remit.cli.keys import NAME
 from remit.cli.options import Asked, asked_about_definitions
 from remit.cli.outcome import next_step, print_json
@@ -31,8 +32,12 @@ _MCP_PATH = "/mcp"
 
 
 @click.command("mcp-config")
-@click.argument("profile", required=False)
-@click.option("--agent", help="An agent whose key lies in the home, instead of a profile.")
+@click.argument("profile", required=False, shell_complete=completion.profiles)
+@click.option(
+    "--agent",
+    help="An agent whose key lies in the home, instead of a profile.",
+    shell_complete=completion.agents,
+)
 @click.option("--host", type=click.Choice(HOSTS), default="claude-code", help="Whose file.")
 @click.option("--http", "url", help="Ask the daemon at this address instead of starting a process.")
 @asked_about_definitions
@@ -62,7 +67,7 @@ def mcp_config(
 
 
 @click.command("claude-args")
-@click.argument("profile")
+@click.argument("profile", shell_complete=completion.profiles)
 @asked_about_definitions
 def claude_args(ask: Asked, profile: str) -> None:
     """Print arguments for the Claude command line that match PROFILE."""

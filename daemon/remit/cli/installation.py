@@ -85,12 +85,13 @@ def completion(shell: str | None) -> None:
     """Print the completion script of SHELL; the one you use when absent."""
     from click.shell_completion import get_completion_class  # noqa: PLC0415
 
-    from remit.cli.main import remit  # noqa: PLC0415
+    from remit.cli.completion_bash import RemitBash  # noqa: PLC0415
+    from remit.cli.main import COMPLETE, remit  # noqa: PLC0415
 
     name = shell or Path(os.environ.get("SHELL", "bash")).name
-    found = get_completion_class(name)
+    found = RemitBash if name == "bash" else get_completion_class(name)
     if found is None:
         raise NotFoundError(f"there is no completion for {name!r}", hint="bash, zsh or fish")
-    click.echo(found(remit, {}, "remit", "_REMIT_COMPLETE").source())
+    click.echo(found(remit, {}, "remit", COMPLETE).source())
     if sys.stdout.isatty():
         click.echo(f'# use it: eval "$(remit completion {name})"', err=True)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from remit.cli import completion
 from remit.cli.connection import connected
 from remit.cli.options import Asked, asked
 from remit.cli.outcome import next_step, print_json, say
@@ -23,7 +24,12 @@ def key() -> None:
 
 @key.command()
 @click.argument("name")
-@click.option("--profile", required=True, help="What the client may do.")
+@click.option(
+    "--profile",
+    required=True,
+    help="What the client may do.",
+    shell_complete=completion.profiles,
+)
 @click.option("--out", type=click.Path(path_type=Path), help="Key file; default: in the home.")
 @asked
 def new(ask: Asked, name: str, *, profile: str, out: Path | None) -> None:
@@ -90,7 +96,7 @@ def list_(ask: Asked) -> None:
 
 
 @key.command()
-@click.argument("name")
+@click.argument("name", shell_complete=completion.agents)
 @asked
 def revoke(ask: Asked, name: str) -> None:
     """Take the key of NAME away; its connections are cut at once."""
@@ -107,7 +113,7 @@ def revoke(ask: Asked, name: str) -> None:
 
 
 @key.command()
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=completion.agents)
 @click.option("--expires-in", type=int, help="Seconds until it counts no longer; default: 30 days.")
 @click.option("--audience", help="The face where it counts; default: http.")
 @asked

@@ -13,6 +13,9 @@ from remit.cli.invocation import as_invoked, invoked_as
 from remit.cli.outcome import NO, fail, print_json
 from remit.errors import RemitError
 
+COMPLETE = "_REMIT_COMPLETE"
+"""Set by the completion script of a shell."""
+
 
 class LazyGroup(click.Group):
     """Knows its commands by name and imports one only when it runs."""
@@ -32,6 +35,15 @@ class LazyGroup(click.Group):
     def get_help(self, ctx: click.Context) -> str:
         """The help, with commands as this one was called."""
         return as_invoked(super().get_help(ctx))
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
+        """Offer the commands from the table, without importing any of them."""
+        from click.shell_completion import CompletionItem  # noqa: PLC0415 - only at the tab key
+
+        if incomplete.startswith("-"):
+            return click.Command.shell_complete(self, ctx, incomplete)
+        found = COMMANDS.items()
+        return [CompletionItem(n, help=doc) for n, (_, doc) in found if n.startswith(incomplete)]
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands from the table, without importing any of them."""
@@ -87,6 +99,10 @@ def _main_for_programs(given: list[str]) -> Any:
 
 def main(arguments: list[str] | None = None) -> Any:
     """Run the command line; every failure that we know ends in a message and its exit code."""
+    if COMPLETE in os.environ:
+        from remit.cli.completion import offer_and_exit  # noqa: PLC0415 - only at the tab key
+
+        offer_and_exit(remit, COMPLETE)
     given = sys.argv[1:] if arguments is None else arguments
     # What stands behind `--` is meant for somebody else.
     as_json = "--json" in given[: given.index("--") if "--" in given else None]

@@ -5,14 +5,25 @@ from functools import partial
 
 import click
 
+from remit.cli import completion
 from remit.cli.options import Asked, asked
 from remit.cli.outcome import fail
 from remit.errors import InvalidDataError, RemitError
 
 
 @click.command()
-@click.option("--agent", default="", help="Serve this agent; its key lies in the home.")
-@click.option("--profile", default="", help="Serve a new agent with this profile, while we run.")
+@click.option(
+    "--agent",
+    default="",
+    help="Serve this agent; its key lies in the home.",
+    shell_complete=completion.agents,
+)
+@click.option(
+    "--profile",
+    default="",
+    help="Serve a new agent with this profile, while we run.",
+    shell_complete=completion.profiles,
+)
 @click.option("--key", default="", help="Key file of the agent, or of whoever makes one.")
 @click.option("--session", help="The session that narrows every call.")
 @click.option("--embedded", is_flag=True, help="Run a daemon in here when none runs.")

@@ -8,6 +8,7 @@ import click
 from remit.app.outside_offline import outside_problems
 from remit.app.subjects import abandoned_agents, explain_subject
 from remit.app.workbench import open_workbench, source_of_daemon
+from remit.cli import completion
 from remit.cli.connection import daemon_answers, problems_in
 from remit.cli.options import Asked, asked_about_definitions, variables_of
 from remit.cli.outcome import (
@@ -80,7 +81,7 @@ def _say_checked(report: dict[str, Any]) -> None:
 
 
 @click.command()
-@click.argument("profile")
+@click.argument("profile", shell_complete=completion.profiles)
 @click.option("--var", "variables", multiple=True, help="A variable, as name=value.")
 @click.option("--max-effect", type=click.Choice(EFFECTS), help="Leave out what does more.")
 @asked_about_definitions
@@ -163,8 +164,8 @@ def _explanation(ask: Asked, subject: str, event: str, session: str | None = Non
 
 
 @click.command()
-@click.argument("subject")
-@click.argument("event")
+@click.argument("subject", shell_complete=completion.subjects)
+@click.argument("event", shell_complete=completion.events)
 @click.option("--session", help="In requests that name this session.")
 @asked_about_definitions
 def can(ask: Asked, subject: str, event: str, *, session: str | None) -> None:
@@ -185,8 +186,8 @@ def can(ask: Asked, subject: str, event: str, *, session: str | None) -> None:
 
 
 @click.command()
-@click.argument("subject")
-@click.argument("event")
+@click.argument("subject", shell_complete=completion.subjects)
+@click.argument("event", shell_complete=completion.events)
 @click.option("--session", help="In requests that name this session.")
 @asked_about_definitions
 def why(ask: Asked, subject: str, event: str, *, session: str | None) -> None:
@@ -243,7 +244,7 @@ def _place(rule: dict[str, Any]) -> str:
 
 
 @click.command("who-can")
-@click.argument("event")
+@click.argument("event", shell_complete=completion.events)
 @asked_about_definitions
 def who_can(ask: Asked, event: str) -> None:
     """Tell who may use EVENT; exit code 1 when nobody may, or there is no such event."""
@@ -279,7 +280,7 @@ def _holders(ask: Asked, event: str) -> tuple[dict[str, Any], str | None]:
 
 
 @click.command()
-@click.argument("capability")
+@click.argument("capability", shell_complete=completion.capabilities)
 @asked_about_definitions
 def gives(ask: Asked, capability: str) -> None:
     """Tell what CAPABILITY gives, with all it requires."""

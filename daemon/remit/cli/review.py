@@ -8,6 +8,7 @@ from typing import Any
 import click
 import msgspec
 
+from remit.cli import completion
 from remit.cli.connection import connected
 from remit.cli.options import Asked, asked
 from remit.cli.outcome import UNREACHABLE, exit_code, next_step, print_json, say
@@ -182,7 +183,7 @@ def _say_decided(answer: dict[str, Any]) -> None:
 
 
 @review.command()
-@click.argument("id", nargs=-1, required=True)
+@click.argument("id", nargs=-1, required=True, shell_complete=completion.reviews)
 @click.option("--note", default="", help="Why; whoever asked is told.")
 @asked
 def approve(ask: Asked, id: tuple[str, ...], *, note: str) -> None:  # noqa: A002 - as shown
@@ -191,7 +192,7 @@ def approve(ask: Asked, id: tuple[str, ...], *, note: str) -> None:  # noqa: A00
 
 
 @review.command()
-@click.argument("id", nargs=-1, required=True)
+@click.argument("id", nargs=-1, required=True, shell_complete=completion.reviews)
 @click.option("--note", default="", help="Why; whoever asked is told.")
 @asked
 def reject(ask: Asked, id: tuple[str, ...], *, note: str) -> None:  # noqa: A002 - as shown

@@ -6,6 +6,7 @@ import click
 
 from remit.app.subjects import grant_of_subject
 from remit.app.workbench import open_workbench
+from remit.cli import completion
 from remit.cli.connection import daemon_answers
 from remit.cli.options import Asked, asked_about_definitions
 from remit.cli.outcome import next_step, print_json, say, say_source
@@ -17,7 +18,7 @@ from remit.runtime.tool_list import host_tools, shown_tools, thinned, tool_list,
 
 
 @click.command()
-@click.argument("subject")
+@click.argument("subject", shell_complete=completion.subjects)
 @click.option("--thin", is_flag=True, help="Names and one line each; schemas on demand.")
 @click.option("--full", is_flag=True, help="All tools, however few of them a host is shown.")
 @click.option("--format", "form", type=click.Choice(TOOL_FORMATS), help="Ready for an interface.")

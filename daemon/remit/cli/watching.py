@@ -6,6 +6,7 @@ from typing import Any
 import click
 import msgspec
 
+from remit.cli import completion
 from remit.cli.audit import times
 from remit.cli.connection import connected
 from remit.cli.options import SECONDS, Asked, asked
@@ -19,7 +20,7 @@ _ROWS = 20
 
 
 @click.command()
-@click.argument("patterns", nargs=-1)
+@click.argument("patterns", nargs=-1, shell_complete=completion.events)
 @click.option("--denied", is_flag=True, help="Only denials.")
 @click.option("--ignore", multiple=True, help="A pattern of events to leave out.")
 @click.option("--count", type=click.IntRange(1), help="Stop after so many lines.")

@@ -75,7 +75,7 @@ def remit(ctx: click.Context, home: str | None) -> None:
 
 
 def _program() -> dict[str, str]:
-    return {"prog_name": invoked_as(), "complete_var": "_REMIT_COMPLETE"}
+    return {"prog_name": invoked_as(), "complete_var": COMPLETE}
 
 
 def _main_for_programs(given: list[str]) -> Any:

@@ -43,6 +43,8 @@ class RemitError(Exception):
         self.message = message
         self.hint = hint
         self.details: dict[str, Any] = dict(details or {})
+        self.withheld: dict[str, Any] = {}
+        """What the audit keeps, and the caller is not told."""
 
 
 class InvalidNameError(RemitError):

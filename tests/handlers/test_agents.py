@@ -4,6 +4,7 @@ import hashlib
 from typing import Any
 
 import anyio
+import msgspec
 import pytest
 from tests.handlers.family import Family, family_files, public_key
 
@@ -57,19 +58,115 @@ async def test_the_operators_own_rights_are_not_inherited(family: Family) -> Non
     assert (await family.refused("operator", "agent:spawn", {"inherit": True}))[0] == "invalid_data"
 
 
-async def test_more_than_the_parent_holds_is_refused_by_name(family: Family) -> None:
+async def rows(family: Family, **where: Any) -> list[Any]:
+    page = await family.services.store.audit_query(limit=10, **where)
+    return [msgspec.json.decode(row.entry.details) for row in page.items]
+
+
+async def test_a_profile_above_the_caller_is_as_if_it_did_not_exist(family: Family) -> None:
     await family.spawn("boss", "lead", "lead")
-    code, details = await family.refused("lead", "agent:spawn", {"profile": "boss"})
-    assert (code, details["excess"]) == ("exceeds_parent", ["system:stats", "WebFetch"])
+    for more in ({}, {"on_excess": "narrow"}, {"disallowed_tools": ["state:set"]}):
+        answers = []
+        for profile in ("boss", "bosx"):
+            answer = await family.answer("lead", "agent:spawn", {"profile": profile} | more)
+            assert answer.error is not None
+            answers.append(repr(answer.error).replace(profile, "…"))
+        assert answers[0] == answers[1]
+        assert "not_found" in answers[0]
     assert family.authority.fleet.children("lead") == []
 
 
-async def test_or_narrowed_and_the_cut_is_told(family: Family) -> None:
+async def test_an_excess_names_what_the_request_names_and_the_audit_all_of_it(
+    family: Family,
+) -> None:
     await family.spawn("boss", "lead", "lead")
-    child = await family.spawn("lead", "kid", "boss", on_excess="narrow")
-    assert child["cut"] == {"events": ["system:stats"], "claude_tools": ["WebFetch"]}
-    assert "system:stats" not in child["allowed_events"]
-    assert not await family.allowed("kid", "system:stats")
+    await family.ask("operator", "agent:update", {"agent_id": "lead", "profile": "corner"})
+    await family.ask(
+        "operator", "agent:update", {"agent_id": "lead", "disallowed_tools": ["state:get"]}
+    )
+    asked = {
+        "capabilities": {"write": True},
+        "additional_tools": ["system:stats", "no:such", "WebFetch", "state:list"],
+    }
+    code, details = await family.refused("lead", "agent:spawn", asked)
+    named = ["write", "no:such", "system:stats", "WebFetch"]
+    assert (code, details) == ("exceeds_parent", {"excess": named})
+    (failed,) = await rows(family, outcome="failed")
+    assert failed["excess"] == ["no:such", "state:get", "system:stats", "WebFetch"]
+    assert family.authority.fleet.children("lead") == []
+
+
+async def test_an_agent_that_lost_a_part_of_its_profile_may_still_give_the_rest(
+    family: Family,
+) -> None:
+    await family.spawn("boss", "lead", "lead")
+    change = {"agent_id": "lead", "disallowed_tools": ["state:set"]}
+    await family.ask("boss", "agent:update", change)
+    code, details = await family.refused("lead", "agent:spawn", {"profile": "lead"})
+    assert (code, details) == ("exceeds_parent", {"excess": ["lead"]})
+    child = await family.spawn("lead", "kid", "lead", on_excess="narrow")
+    assert child["cut"] == {"events": [], "claude_tools": []}
+    assert "state:set" not in child["allowed_events"]
+    assert not await family.allowed("kid", "state:set")
+
+
+async def test_the_operator_is_told_the_whole_excess_and_the_whole_cut(family: Family) -> None:
+    await family.spawn("boss", "lead", "lead")
+    await family.spawn("lead", "kid", "helper")
+    data = {"agent_id": "kid", "profile": "boss"}
+    code, details = await family.refused("operator", "agent:update", data)
+    excess = {"events": ["system:stats"], "claude_tools": ["WebFetch"]}
+    assert (code, details) == ("exceeds_parent", {"excess": ["system:stats", "WebFetch"]} | excess)
+    told = await family.ask("operator", "agent:update", data | {"on_excess": "narrow"})
+    assert told["cut"] == excess
+
+
+async def test_a_pattern_gives_what_the_giver_holds_of_it_and_tells_of_nothing_else(
+    family: Family,
+) -> None:
+    await family.spawn("boss", "lead", "lead", disallowed_tools=["state:set", "state:delete"])
+    given = await family.spawn("lead", "kid", additional_tools=["state:*"])
+    assert {"state:get", "state:list"} <= set(given["allowed_events"])
+    assert not {"state:set", "state:delete"} & set(given["allowed_events"])
+    answers = []
+    for at, pattern in enumerate(("key:*", "kez:*")):
+        await family.ask("boss", "agent:terminate", {"agent_id": "kid" if at == 0 else "kid0"})
+        told = await family.spawn("lead", f"kid{at}", additional_tools=[pattern])
+        assert [one["code"] for one in told["warnings"]] == ["dead_pattern"]
+        shown = {name: told[name] for name in ("allowed_events", "warnings", "limits")}
+        answers.append(repr(shown).replace(pattern, "…").replace(f"kid{at}", "kid"))
+    assert answers[0] == answers[1]
+
+
+@pytest.mark.parametrize("on", [True, False])
+async def test_a_capability_out_of_sight_is_as_if_it_did_not_exist(
+    family: Family, *, on: bool
+) -> None:
+    await family.spawn("boss", "lead", "lead")
+    answers = []
+    for name in ("web", "wex"):
+        answer = await family.answer("lead", "agent:spawn", {"capabilities": {name: on}})
+        assert answer.error is not None
+        answers.append(repr(answer.error).replace(name, "…"))
+    assert answers[0] == answers[1]
+    assert "invalid_data" in answers[0]
+
+
+async def test_a_name_that_is_taken_out_of_sight_is_no_conflict(family: Family) -> None:
+    await family.client("carl", "helper")
+    await family.spawn("operator", "stranger", "helper")
+    await family.spawn("boss", "kid", "helper")
+    for name in ("carl", "stranger"):
+        made = await family.spawn("boss", name, "helper")
+        assert made["agent_id"].startswith(f"{name}-")
+        assert made["parent"] == "boss"
+        await family.ask("boss", "agent:terminate", {"agent_id": made["agent_id"]})
+    for name in ("kid", "boss"):
+        assert (await family.refused("boss", "agent:spawn", {"agent_id": name}))[0] == "conflict"
+    for name in ("carl", "stranger", "kid"):
+        assert (await family.refused("operator", "agent:spawn", {"agent_id": name}))[
+            0
+        ] == "conflict"
 
 
 async def test_whether_an_event_exists_is_not_told_by_what_may_be_added(family: Family) -> None:
@@ -233,10 +330,12 @@ async def test_narrowing_a_parent_narrows_the_whole_tree(family: Family) -> None
 async def test_an_update_cannot_give_more_than_the_parent_or_the_giver_has(family: Family) -> None:
     await family.spawn("boss", "lead", "lead")
     await family.spawn("lead", "kid", "helper")
-    for who in ("lead", "boss", "operator"):
-        data = {"agent_id": "kid", "profile": "boss"}
+    data = {"agent_id": "kid", "profile": "boss"}
+    told = {"lead": ("not_found", None), "boss": ("exceeds_parent", ["boss"])}
+    told["operator"] = ("exceeds_parent", ["system:stats", "WebFetch"])
+    for who, expected in told.items():
         code, details = await family.refused(who, "agent:update", data)
-        assert (code, details["excess"]) == ("exceeds_parent", ["system:stats", "WebFetch"])
+        assert (code, details.get("excess")) == expected
     assert (await family.refused("lead", "agent:update", {"agent_id": "lead"}))[0] == "denied"
 
 

@@ -93,10 +93,13 @@ async def test_an_end_that_cannot_be_kept_shuts_out_all_the_same_and_can_be_repe
     end = {"agent_id": "kid"}
     assert (await family.refused("operator", "agent:terminate", end))[0] == "store_unavailable"
     assert not await family.allowed("kid", "state:get")
-    assert (await family.refused("boss", "agent:spawn", end))[0] == "conflict"
+    assert (await family.refused("operator", "agent:spawn", end))[0] == "conflict"
+    other = (await family.ask("boss", "agent:spawn", end))["agent_id"]
+    assert other.startswith("kid-")
     family.services.store.agent_remove = remove  # type: ignore[method-assign]
     await family.ask("operator", "agent:terminate", end)
-    assert [record.id for record in await family.services.store.agent_list()] == ["boss"]
+    left = [record.id for record in await family.services.store.agent_list()]
+    assert left == ["boss", other]
     await family.spawn("boss", "kid", "helper")
 
 

@@ -252,8 +252,9 @@ async def test_a_key_is_given_no_profile_whose_made_part_the_giver_lacks(family:
     await family.client("guy", "giver")
     data = {"name": "bob", "public_key": "x" * 40, "profile": "reader"}
     code, details = await family.refused("guy", "key:add", data)
-    assert code == "exceeds_parent"
-    assert "state:set" in details["excess"]
+    assert (code, details) == ("exceeds_parent", {"excess": ["reader"]})
+    (row,) = (await family.services.store.audit_query(limit=1, outcome="failed")).items
+    assert b"state:set" in row.entry.details
 
 
 async def test_a_definition_in_the_files_comes_first(family: Family) -> None:
@@ -356,5 +357,20 @@ async def test_nobody_makes_itself_the_holder_of_what_waits_for_a_definition(
     family: Family,
 ) -> None:
     # Handlers name it, and these files do not define it.
-    code, _ = await family.refused("ann", "capability:create", notes(id="catalogue_read"))
-    assert code == "conflict"
+    taken = notes(id="catalogue_read")
+    assert (await family.refused("operator", "capability:create", taken))[0] == "conflict"
+    made = await family.ask("ann", "capability:create", taken)
+    assert made["id"].startswith("catalogue_read-")
+
+
+async def test_an_id_that_is_taken_out_of_sight_is_no_conflict(family: Family) -> None:
+    path = "/capabilities/web/readme"
+    file = {"path": path, "content": "aGk="}
+    for name in ("keys", "rule"):
+        made = await family.ask("zoe", "capability:create", notes(id=name))
+        assert made["id"].startswith(f"{name}-")
+    made = await family.ask("zoe", "capability:create", notes(id="web", mounts=[file]))
+    found = await family.ask("zoe", "capability:get", {"id": made["id"]})
+    assert found["files"] == [f"/capabilities/{made['id']}/readme"]
+    for name in ("read", made["id"]):
+        assert (await family.refused("zoe", "capability:create", notes(id=name)))[0] == "conflict"

@@ -93,7 +93,8 @@ class Model:
         return set() if kid is None else self.would(kid) & self.may(kid.parent)
 
     def would(self, kid: Kid) -> set[str]:
-        own = self.may(kid.parent) if kid.inherit else self.profile(kid.profile) or set()
+        # An agent whose profile was deleted keeps what everybody has.
+        own = self.may(kid.parent) if kid.inherit else self.profile(kid.profile) or set(BASE)
         return own - kid.deny
 
     def under(self, name: str) -> set[str]:
@@ -120,14 +121,21 @@ class Model:
     def is_above(self, above: str, name: str) -> bool:
         return name in self.kids and above in self.kids and name in self.under(above)
 
+    def sees(self, giver: str | None, profile: str) -> bool:
+        """Whether somebody may name a profile: its own, or one that gives no more than it has."""
+        found = self.profile(profile)
+        if found is None or giver is None or not profile:
+            return found is not None
+        return profile == self.kids[giver].profile or found <= self.may(giver)
+
     def verdict(self, giver: str | None, kid: Kid, *, narrow: bool) -> str:
         """What is answered to somebody who would give these rights; empty: they are given."""
         if kid.inherit and kid.parent is None:
             return "invalid_data"
+        if not kid.inherit and not self.sees(giver, kid.profile):
+            return "not_found"
         if giver is not None and kid.deny - self.may(kid.parent):
             return "invalid_data"
-        if not kid.inherit and self.profile(kid.profile) is None:
-            return "not_found"
         ceiling = self.may(kid.parent) & self.may(giver)
         return "exceeds_parent" if self.would(kid) - ceiling and not narrow else ""
 
@@ -202,7 +210,8 @@ class FleetMachine(RuleBasedStateMachine):
 
     def try_spawn(self, kid: Kid, name: str, *, narrow: bool) -> None:
         model, who = self.model, kid.parent
-        expected = "conflict" if name in model.kids else ""
+        is_seen = who is None or model.is_above(who, name)
+        expected = "conflict" if name in model.kids and is_seen else ""
         if "agent:spawn" not in model.may(who):
             expected = "denied"
         elif verdict := model.verdict(who, kid, narrow=narrow):
@@ -217,8 +226,15 @@ class FleetMachine(RuleBasedStateMachine):
             "disallowed_tools": sorted(kid.deny),
             "on_excess": "narrow" if narrow else "refuse",
         }
+        is_taken = name in model.kids
         assert self.code(who, "agent:spawn", data) == expected
-        if not expected:
+        if not expected and is_taken:
+            # Out of sight of its parent: it was given another name, which the model does not know.
+            given = self.family.keyring.name_of_key(str(data["public_key"]))
+            assert given is not None
+            assert given.startswith(f"{name}-")
+            assert self.code(None, "agent:terminate", {"agent_id": given}) == ""
+        elif not expected:
             self.model.kids[name] = kid
             self.keys[str(data["public_key"])] = name
 

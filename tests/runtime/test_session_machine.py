@@ -112,6 +112,23 @@ class SessionMachine(RuleBasedStateMachine):
             left &= one.left or frozenset()
         return left
 
+    def rules(self, who: str) -> frozenset[str]:
+        """What somebody may do outside of all sessions."""
+        if who not in self.kids:
+            return frozenset(EVENTS)
+        kid = self.kids[who]
+        profile = VERSIONS[self.version].get(kid.profile, set())
+        own = frozenset(BASE).union(*(CAPABILITIES[c] for c in profile))
+        return own & self.rules(kid.parent or "operator")
+
+    def sees(self, who: str, profile: str) -> bool:
+        """Whether somebody may name a profile."""
+        held = VERSIONS[self.version].get(profile)
+        if held is None or who == "operator":
+            return held is not None
+        given = frozenset(BASE).union(*(CAPABILITIES[c] for c in held))
+        return profile == self.kids[who].profile or given <= self.rules(who)
+
     # ---- what is done ----
 
     def answer(self, who: str, event: str, data: Any = None, session: str | None = None) -> Answer:
@@ -137,17 +154,19 @@ class SessionMachine(RuleBasedStateMachine):
         expected = ""
         if "agent:spawn" not in self.may(who, inside):
             expected = "denied"
-        elif (
-            any(one.left is None for one in self.named(who, given))
-            or profile not in VERSIONS[self.version]
-        ):
+        elif any(one.left is None for one in self.named(who, given)) or not self.sees(who, profile):
             expected = "not_found"
-        elif name in self.kids:
+        elif name in self.kids and who in self.line(name):
             expected = "conflict"
         data: dict[str, Any] = {"agent_id": name, "profile": profile, "on_excess": "narrow"}
         data |= {"public_key": public_key()} | ({"session": given} if given else {})
+        is_taken = name in self.kids
         assert self.code(who, "agent:spawn", data, inside) == expected
-        if not expected:
+        if not expected and is_taken:
+            # Out of sight of its parent: it was given another name, which the model does not know.
+            given = self.circle.keyring.name_of_key(str(data["public_key"]))
+            assert self.code("operator", "agent:terminate", {"agent_id": given}, None) == ""
+        elif not expected:
             self.kids[name] = Kid(None if who == "operator" else who, profile, bound)
 
     @rule(
@@ -164,7 +183,7 @@ class SessionMachine(RuleBasedStateMachine):
             expected = "unknown_agent"
         elif who == name or not self.is_bound(name, self.named(who, inside)):
             expected = "denied"
-        elif profile not in VERSIONS[self.version]:
+        elif not self.sees(who, profile):
             expected = "not_found"
         data = {"agent_id": name, "profile": profile, "on_excess": "narrow"}
         assert self.code(who, "agent:update", data, inside) == expected

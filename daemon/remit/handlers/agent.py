@@ -10,18 +10,21 @@ from remit.model.agent import Agent, AgentSpec, AgentStatus, Chosen
 from remit.model.fields import Name, NewName, Variables
 from remit.model.launch import LaunchRequest
 from remit.model.limits import NO_LIMITS, Limits
+from remit.model.principal import RESERVED
 from remit.policy.delegate import Excess
 from remit.runtime.changes import tell_changes
 from remit.runtime.choosing import check_configured, choose, spec_warnings
 from remit.runtime.context import Context
 from remit.runtime.delegation import Offer, check_room, check_spec, offer, rights_behind
-from remit.runtime.descent import agent_in_reach, unknown_agent
+from remit.runtime.descent import agent_in_reach, is_in_reach, unknown_agent
 from remit.runtime.fleet import NOTHING
 from remit.runtime.launches import check_launch
+from remit.runtime.lookup import free_name
 from remit.runtime.plans import holdings
 from remit.runtime.registry import event_handler
 from remit.runtime.session_view import binding, is_of_session
 
+NAME_BYTES = 64
 PublicKey = Annotated[str, msgspec.Meta(min_length=40, max_length=40)]
 Prompt = Annotated[str, msgspec.Meta(max_length=65_536)]
 Tools = Annotated[tuple[Name, ...], msgspec.Meta(max_length=1000)]
@@ -31,6 +34,7 @@ Capabilities = (
     | Annotated[tuple[Name | Chosen, ...], msgspec.Meta(max_length=200)]
 )
 OnExcess = Literal["refuse", "narrow"]
+_NOBODY = Agent(id="")
 
 
 class SpawnRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -100,15 +104,12 @@ async def spawn(request: SpawnRequest, ctx: Context) -> dict[str, Any]:
     parent = None if ctx.principal.is_operator else ctx.principal.id
     spec = _spec(ctx, request, parent)
     check_spec(spec, parent)
-    offered = offer(ctx, spec, parent)
+    offered = offer(ctx, spec, parent, asked=spec)
     check_configured(ctx, spec, request.capabilities)
     launcher, own_key = services.launcher, request.public_key is not None
     spec = check_launch(launcher, spec, offered.grant, ctx.catalogue, own_key=own_key)
     check_room(ctx, parent)
-    name = request.agent_id or _new_name(ctx, request.profile)
-    if not services.keyring.is_free(name):
-        message = f"the name {name!r} is taken"
-        raise ConflictError(message, hint="choose another one, or leave it out")
+    name = _name(ctx, request)
     credentials, token_hash = _credentials(request.public_key)
     agent = Agent(
         id=name,
@@ -157,22 +158,29 @@ def _spec(ctx: Context, request: SpawnRequest, parent: str | None) -> AgentSpec:
     )
 
 
+def _name(ctx: Context, request: SpawnRequest) -> str:
+    """The name of a new agent: as it was asked for, or as near to that as is free."""
+    keyring, asked = ctx.services.keyring, request.agent_id
+    if asked is None:
+        return _new_name(ctx, request.profile)
+    if keyring.is_free(asked):
+        return asked
+    if asked in RESERVED or is_in_reach(ctx, asked):
+        message = f"the name {asked!r} is taken"
+        raise ConflictError(message, hint="choose another one, or leave it out")
+    return free_name(asked, keyring.is_free, most=NAME_BYTES)
+
+
 def _new_name(ctx: Context, profile: str) -> str:
     stem = re.sub(r"[^a-z0-9]+", "-", profile.lower()).strip("-")[:40]
     stem = stem if stem[:1].isalpha() else "agent"
-    # Commands without a daemon list the events here, and must not load libzmq and OpenSSL.
-    from remit.runtime.credentials import name_suffix  # noqa: PLC0415
-
-    while True:
-        name = f"{stem}-{name_suffix()}"
-        if ctx.services.keyring.is_free(name):
-            return name
+    return free_name(stem, ctx.services.keyring.is_free, most=NAME_BYTES)
 
 
 def _credentials(public_key: str | None) -> tuple[dict[str, str], str]:
     if public_key is not None:
         return {"public_key": public_key}, ""
-    from remit.runtime.credentials import new_credentials, token_hash  # noqa: PLC0415 - as above
+    from remit.runtime.credentials import new_credentials, token_hash  # noqa: PLC0415 - with libzmq
 
     made = new_credentials()
     return made, token_hash(made["token"])
@@ -198,7 +206,7 @@ def _given(ctx: Context, offered: Offer) -> dict[str, Any]:
         "limits": grant.limits.to_json(),
         "revision": ctx.catalogue.revision,
     }
-    return given if offered.cut.is_empty else given | {"cut": _listed(offered.cut)}
+    return given if offered.cut is None else given | {"cut": _listed(offered.cut)}
 
 
 def _listed(cut: Excess) -> dict[str, list[str]]:
@@ -235,7 +243,8 @@ async def update(request: UpdateRequest, ctx: Context) -> dict[str, Any]:
         spec = _changed(ctx, agent, request)
         check_spec(spec, agent.parent)
         reviewed = ctx.catalogue.reviewed_for(agent.id, agent.public_key)
-        offered = offer(ctx, spec, agent.parent, reviewed)
+        asked = _changed(ctx, _NOBODY, request)
+        offered = offer(ctx, spec, agent.parent, reviewed, asked=asked)
         if any(x is not None for x in (request.capabilities, request.profile, request.variables)):
             check_configured(ctx, spec, request.capabilities or {})
         fleet, catalogue = services.authority.fleet, services.authority.catalogue

@@ -4,10 +4,10 @@ from typing import Annotated, Any
 
 import msgspec
 
-from remit.errors import UnknownAgentError
 from remit.model.fields import Name, whole
 from remit.runtime.auditor import decisions_of
 from remit.runtime.context import Context
+from remit.runtime.descent import unknown_agent
 from remit.runtime.registry import event_handler
 from remit.store.records import AuditRow, AuditWhere
 from remit.store.stored_json import shown_object
@@ -47,7 +47,7 @@ async def query(  # noqa: PLR0913 - each filter is one field
         before: the `next` of the page before.
     """
     if agent is not None and not _may_look_at(ctx, agent):
-        raise UnknownAgentError(f"there is no agent {agent!r} that you may look at")
+        raise unknown_agent(agent, "look at")
     where = AuditWhere(
         principal=agent,
         event=event,

@@ -4,16 +4,15 @@ from typing import Annotated, Any
 
 import msgspec
 
-from remit.errors import NotFoundError
 from remit.model.fields import Key, Name
 from remit.model.made_capability import MadeCapability
 from remit.model.principal import OPERATOR_ID
-from remit.model.suggest import did_you_mean
 from remit.policy.catalogue import Made
 from remit.policy.explain import givers_of
 from remit.policy.questions import gives, said
 from remit.runtime.context import Context
 from remit.runtime.descent import is_in_reach
+from remit.runtime.lookup import unseen
 from remit.runtime.making import may_change
 from remit.runtime.paging import PAGE_LIMIT, PAGE_MAX, page
 from remit.runtime.registry import event_handler
@@ -43,9 +42,9 @@ async def get(ctx: Context, id: Name) -> dict[str, Any]:  # noqa: A002 - the wir
         id: its name; an old name works too.
     """
     visible = visible_capabilities(ctx)
-    found = ctx.catalogue.names.get(id)
+    found = ctx.catalogue.names.get(id, "")
     if found not in visible:
-        raise NotFoundError(f"there is no capability {id!r}", hint=did_you_mean(id, visible))
+        raise unseen(id, visible, "capability")
     answer = _card(ctx, found) | gives(ctx.catalogue, found) | _origin(ctx, found)
     answer |= remarks(ctx.catalogue.capabilities[found])
     made = ctx.catalogue.made.get(found)
@@ -115,6 +114,8 @@ def of_event(ctx: Context, event: Name) -> dict[str, Any]:
         event: the event in question.
     """
     visible = set(visible_capabilities(ctx))
+    if not ctx.sees_everything and ctx.catalogue.universe.canonical(event) not in ctx.grant.events:
+        visible.clear()  # what gives an event that the caller does not hold is not for it to know
     made = [n for n, one in ctx.catalogue.made.items() if _gives_now(ctx, one, event)]
     givers = [name for name in sorted([*givers_of(ctx.catalogue, event), *made]) if name in visible]
     return {"event": event, "capabilities": givers, "revision": ctx.catalogue.revision}

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from remit.errors import ConflictError, DeniedError, InvalidDataError, NotFoundError
+from remit.errors import ConflictError, DeniedError, InvalidDataError
 from remit.model.capability import Inject, Status
 from remit.model.cause import Cause
 from remit.model.fields import Name, whole
@@ -21,14 +21,15 @@ from remit.model.made_capability import (
     Skills,
     Version,
 )
-from remit.model.suggest import did_you_mean
 from remit.runtime.context import Context
 from remit.runtime.descent import is_in_reach
+from remit.runtime.lookup import free_name, unseen
 from remit.runtime.making import author_lives, check_definition, may_change
 from remit.runtime.registry import event_handler
 from remit.runtime.view import visible_capabilities, visible_profiles
 
 Id = Annotated[str, whole(r"[a-z][a-z0-9_-]{0,37}", most=38)]
+ID_BYTES = 38
 _MOST_USERS = 20
 
 
@@ -87,12 +88,10 @@ async def create(request: CreateRequest, ctx: Context) -> dict[str, Any]:
         mounts: files that its holders find under /capabilities/ID/, at most 32.
     """
     fields = {name: getattr(request, name) for name in Definition.__struct_fields__}
-    definition = Definition(**fields)
-    draft = _draft(ctx, request.id, definition)
+    name, definition = _named(ctx, request.id, Definition(**fields))
+    draft = _draft(ctx, name, definition)
     check_definition(ctx, draft)
-    made, outcome = await ctx.services.made.create(
-        request.id, ctx.principal.id, definition, _cause(ctx)
-    )
+    made, outcome = await ctx.services.made.create(name, ctx.principal.id, definition, _cause(ctx))
     return _answer(made, outcome.revision, changed=True)
 
 
@@ -156,6 +155,20 @@ async def remove(ctx: Context, id: Name) -> dict[str, Any]:  # noqa: A002 - the 
     return {"id": made.id, "removed": True, "revision": outcome.revision}
 
 
+def _named(ctx: Context, asked: str, said: Definition) -> tuple[str, Definition]:
+    """The id of a new capability; one that is taken out of sight is changed, with its folder."""
+    made = ctx.services.made
+    known = ctx.catalogue.names.get(asked, asked)
+    if made.is_free(asked) or ctx.principal.is_operator or known in visible_capabilities(ctx):
+        return asked, said
+    name = free_name(asked, made.is_free, most=ID_BYTES)
+    before, after = (_draft(ctx, one, said).folder for one in (asked, name))
+    moved = (
+        msgspec.structs.replace(one, path=one.path.replace(before, after, 1)) for one in said.mounts
+    )
+    return name, msgspec.structs.replace(said, mounts=tuple(moved))
+
+
 def _draft(ctx: Context, name: str, definition: Definition) -> MadeCapability:
     author = ctx.services.authority.fleet.get(ctx.principal.id)
     draft = MadeCapability(
@@ -177,7 +190,7 @@ def _changeable(ctx: Context, name: str) -> MadeCapability:
         return made
     visible = visible_capabilities(ctx)
     if name not in visible:
-        raise NotFoundError(f"there is no capability {name!r}", hint=did_you_mean(name, visible))
+        raise unseen(name, visible, "capability")
     whose = "stands in the files" if name not in ctx.catalogue.made else "was made by another one"
     raise DeniedError(f"{name!r} {whose}", reason="no_grant", hint="only its author changes it")
 

@@ -10,13 +10,13 @@ from remit.model.event import Effect
 from remit.model.fields import FileText, Key, Name, Variables
 from remit.model.grant import Grant
 from remit.model.place import DefinitionError
-from remit.model.suggest import did_you_mean
 from remit.policy.compiler import resolve as resolve_profile
 from remit.policy.narrowing import confine
 from remit.policy.plan import AgentChange
 from remit.policy.plan import plan as make_plan
 from remit.runtime.context import Context
 from remit.runtime.drafts import Draft, compile_draft
+from remit.runtime.lookup import look_up
 from remit.runtime.paging import PAGE_LIMIT, PAGE_MAX, bounded, page
 from remit.runtime.plans import plan_between
 from remit.runtime.registry import event_handler
@@ -41,7 +41,7 @@ def list_(ctx: Context, limit: Limit = PAGE_LIMIT, after: Key = "") -> dict[str,
     def describe(name: str) -> dict[str, Any]:
         return {"name": name, "description": compositions[name].description}
 
-    return page(visible_profiles(ctx), describe, limit=limit, after=after)
+    return page(list(visible_profiles(ctx)), describe, limit=limit, after=after)
 
 
 @event_handler("composition:get", capability="catalogue_read", effect="read", inline=True)
@@ -150,7 +150,7 @@ def plan(
         found = plan_between(fleet, ctx.catalogue, tried)
         return bounded(found.to_json(), "agents", "profiles")
     # Of profiles that are visible or new; what the caller does not hold itself stays hidden.
-    hidden = ctx.catalogue.grants.keys() - visible_profiles(ctx)
+    hidden = ctx.catalogue.grants.keys() - visible_profiles(ctx).keys()
     found = plan_between(fleet, ctx.catalogue, tried, agents=fleet.subtree(ctx.principal.id))
     before = _confined(ctx, ctx.catalogue.grants, hidden)
     after = _confined(ctx, tried.grants, hidden)
@@ -205,7 +205,5 @@ def migrate(ctx: Context, name: Name) -> dict[str, Any]:
 
 
 def _visible(ctx: Context, name: str) -> str:
-    visible = visible_profiles(ctx)
-    if name not in visible:
-        raise NotFoundError(f"there is no profile {name!r}", hint=did_you_mean(name, visible))
+    look_up(name, visible_profiles(ctx), "profile")
     return name

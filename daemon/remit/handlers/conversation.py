@@ -4,10 +4,10 @@ from typing import Annotated, Any
 
 import msgspec
 
-from remit.errors import UnknownAgentError
 from remit.model.fields import Name
 from remit.runtime.context import Context
 from remit.runtime.conversations import Conversation
+from remit.runtime.descent import unknown_agent
 from remit.runtime.paging import PAGE_LIMIT, PAGE_MAX, page
 from remit.runtime.reach import may_address
 from remit.runtime.registry import event_handler
@@ -28,7 +28,7 @@ def create(ctx: Context, name: Name = "", participants: Participants = []) -> di
     """
     for other in participants:
         if not may_address(ctx, other):
-            raise UnknownAgentError(f"there is no agent {other!r} that you may talk to")
+            raise unknown_agent(other, "talk to")
     made = ctx.services.courier.conversations.open(
         ctx.principal.id,
         participants,

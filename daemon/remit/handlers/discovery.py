@@ -5,12 +5,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
-from remit.errors import InvalidDataError, NotFoundError
+from remit.errors import InvalidDataError
 from remit.model.descriptor import DescriptorKind
 from remit.model.fields import Key, Name
 from remit.model.grant import Grant
 from remit.model.meta_tool import META_TOOL
-from remit.model.suggest import did_you_mean
 from remit.policy.toolnames import held_back, names_for, tool_names
 from remit.runtime.context import Context
 from remit.runtime.finding import (
@@ -21,6 +20,7 @@ from remit.runtime.finding import (
     present,
     turn_tools,
 )
+from remit.runtime.lookup import unseen
 from remit.runtime.registry import event_handler
 from remit.runtime.subject import grant_of
 from remit.runtime.tool_list import shown_tools
@@ -137,7 +137,7 @@ async def describe(
         ids = sorted(view.index.descriptors[row].id for row in rows)
         hint = f"it may be {', '.join(ids)}"
         raise InvalidDataError(f"{id!r} is not one thing", hint=hint, details={"path": "$.id"})
-    raise NotFoundError(f"there is no {id!r} that you may use", hint=did_you_mean(id, seen))
+    raise unseen(id, seen, "", purpose="use")
 
 
 @event_handler("discovery:stats", capability="discovery", effect="read")
@@ -189,7 +189,7 @@ async def feedback(
     view = await _view(ctx, engine, ctx.grant)
     rows = view.named(id)
     if len(rows) != 1:
-        raise NotFoundError(f"there is no {id!r} that you may use")
+        raise unseen(id, (), "", purpose="use")
     descriptor = view.index.descriptors[rows[0]]
     ctx.services.experience.reported(ctx.principal.id, descriptor.id, worked=worked, request=query)
     return {"id": descriptor.id, "learned": ctx.services.experience.enabled}
@@ -226,7 +226,9 @@ async def examples(
         limit: how many at the most.
         after: the `next` of the page before.
     """
-    found = ctx.services.experience.examples(id)
+    learned = ctx.services.experience.examples(id)
+    seen = await _subjects(ctx)
+    found = learned if seen is None else [one for one in learned if one.subject in seen]
     more = after + limit < len(found)
     items = [
         {"id": one.subject, "query": one.text, "by": one.by, "weight": round(one.weight, 3)}
@@ -249,9 +251,21 @@ async def forget(
         id: the descriptor; everything when absent.
         query: one request that was learned for it.
     """
-    removed = ctx.services.experience.forget(id, query)
+    experience, seen = ctx.services.experience, await _subjects(ctx)
+    if seen is None:
+        removed = experience.forget(id, query)
+    else:
+        removed = sum(experience.forget(one, query) for one in seen if id in (None, one))
     await ctx.services.finder.refresh()
     return {"removed": removed}
+
+
+async def _subjects(ctx: Context) -> set[str] | None:
+    """Of what the caller may know what was learned; None: of everything."""
+    if ctx.sees_everything:
+        return None
+    view = await _view(ctx, await ctx.services.finder.engine(), ctx.grant)
+    return {view.index.descriptors[row].id for row in view.rows}
 
 
 async def _view(

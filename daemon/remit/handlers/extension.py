@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import msgspec
 
-from remit.errors import ConflictError, HandlerError, NotFoundError, RemitError
+from remit.errors import ConflictError, HandlerError, RemitError
 from remit.model.cause import Cause
 from remit.model.descriptor import Descriptor
 from remit.model.fields import Key
 from remit.model.place import DefinitionError
-from remit.model.suggest import did_you_mean
 from remit.runtime.context import Context
+from remit.runtime.lookup import unseen
 from remit.runtime.paging import PAGE_LIMIT, PAGE_MAX, bounded, page
 from remit.runtime.registry import event_handler
 
@@ -86,8 +86,7 @@ async def _visible(ctx: Context) -> dict[str, Descriptor]:
 def _named(id_: str, seen: dict[str, Descriptor]) -> Descriptor:
     found = seen.get(id_) or seen.get(f"{PREFIX}{id_}")
     if found is None:
-        message = f"there is no extension {id_!r} that you may use"
-        raise NotFoundError(message, hint=did_you_mean(id_, seen))
+        raise unseen(id_, seen, "extension", purpose="use")
     return found
 
 

@@ -4,14 +4,16 @@ from typing import Annotated, Any
 
 import msgspec
 
-from remit.errors import ExceedsParentError, NotFoundError
+from remit.errors import ExceedsParentError
 from remit.model.fields import Name, NewName
-from remit.model.suggest import did_you_mean
+from remit.model.principal import RESERVED
 from remit.runtime.context import Context
-from remit.runtime.delegation import rights_in
+from remit.runtime.delegation import rights_in, withheld
+from remit.runtime.lookup import free_name, look_up, unseen
 from remit.runtime.registry import event_handler
 from remit.runtime.view import visible_profiles
 
+NAME_BYTES = 64
 PublicKey = Annotated[str, msgspec.Meta(min_length=40, max_length=40)]
 
 
@@ -31,23 +33,22 @@ async def add(ctx: Context, name: NewName, public_key: PublicKey, profile: Name)
         public_key: its CURVE public key in Z85.
         profile: what it may do.
     """
-    grants = ctx.catalogue.grants
-    visible = visible_profiles(ctx)
-    if profile not in grants or (not ctx.sees_everything and profile not in visible):
-        raise NotFoundError(
-            f"there is no profile {profile!r} that you may give away",
-            hint=did_you_mean(profile, visible),
-        )
+    listed = look_up(profile, visible_profiles(ctx), "profile", purpose="give away")
     # Also what was made at run time and is listed there: the giver must hold it like all the rest.
-    wanted = ctx.services.authority.fleet.with_made(grants[profile], ctx.catalogue)
+    wanted = ctx.services.authority.fleet.with_made(listed, ctx.catalogue)
     excess = sorted(wanted.events - ctx.grant.events)
     if not ctx.principal.is_operator:
         excess += sorted(wanted.claude_tools - ctx.grant.claude_tools)
     if excess:
-        raise ExceedsParentError(
-            f"{profile!r} grants more than you hold", details={"excess": excess}
-        )
-    key = await ctx.services.keyring.add(ctx.services.store, name, public_key, profile)
+        told = excess if ctx.principal.is_operator else [profile]
+        message = f"{profile!r} grants more than you hold"
+        error = ExceedsParentError(message, details={"excess": told})
+        error.withheld = withheld(excess)
+        raise error
+    keyring = ctx.services.keyring
+    if not keyring.is_free(name) and name not in RESERVED and name not in _known(ctx):
+        name = free_name(name, keyring.is_free, most=NAME_BYTES)
+    key = await keyring.add(ctx.services.store, name, public_key, profile)
     return msgspec.structs.asdict(key)
 
 
@@ -76,15 +77,18 @@ async def revoke(ctx: Context, name: Name) -> dict[str, Any]:
     Args:
         name: the client's name.
     """
-    visible = set(visible_profiles(ctx))
-    known = {
-        key.name
-        for key in ctx.services.keyring.living()
-        if key.profile in visible or ctx.sees_everything
-    }
-    if ctx.sees_everything:
-        known |= ctx.services.keyring.unrevoked
-    if name not in known:
-        hint = did_you_mean(name, known)
-        raise NotFoundError(f"no living key has the name {name!r}", hint=hint)
+    known = {key.name for key in ctx.services.keyring.living()} | ctx.services.keyring.unrevoked
+    seen = known & _known(ctx)
+    if name not in seen:
+        raise unseen(name, seen, "living key")
     return msgspec.structs.asdict(await ctx.services.keyring.revoke(ctx.services.store, name))
+
+
+def _known(ctx: Context) -> set[str]:
+    """The names of clients and agents that the caller knows of anyway."""
+    keyring, fleet = ctx.services.keyring, ctx.services.authority.fleet
+    if ctx.principal.is_operator:
+        return {*fleet.names(), *keyring.unrevoked}
+    seen = visible_profiles(ctx)
+    known = {key.name for key in keyring.living() if ctx.sees_everything or key.profile in seen}
+    return {*known, *fleet.subtree(ctx.principal.id)}

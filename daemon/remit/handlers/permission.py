@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from remit.errors import InvalidDataError, UnknownAgentError
+from remit.errors import InvalidDataError
 from remit.model.decision import GRANTED, Reason
 from remit.model.event import CEILING
 from remit.model.fields import Name
@@ -13,7 +13,7 @@ from remit.model.names import EventName
 from remit.model.patterns import EventPattern
 from remit.model.place import REQUEST
 from remit.model.principal import OPERATOR_ID, Principal
-from remit.model.suggest import did_you_mean, nearest
+from remit.model.suggest import nearest
 from remit.policy.decide import refusal
 from remit.policy.explain import narrowest_giver
 from remit.runtime.context import Context
@@ -27,7 +27,7 @@ from remit.runtime.explanation import (
 )
 from remit.runtime.registry import event_handler
 from remit.runtime.session_view import held_by
-from remit.runtime.subject import grant_of
+from remit.runtime.subject import grant_of, profile_in_sight
 from remit.runtime.view import visible_profiles
 
 MAX_EVENTS = 1000
@@ -98,12 +98,9 @@ def explain(
         raise InvalidDataError("give an agent or a profile, not both", details={"path": "$.agent"})
     fleet, catalogue = ctx.services.authority.fleet, ctx.catalogue
     if profile is not None:
-        visible = visible_profiles(ctx)
-        if profile not in visible:
-            message = f"there is no profile {profile!r} that you may ask about"
-            raise UnknownAgentError(message, hint=did_you_mean(profile, visible))
+        grant = profile_in_sight(ctx, profile)
         found = explain_profile(fleet, catalogue, profile, event)
-        return _told(ctx, found, ctx.catalogue.grants[profile], event)
+        return _told(ctx, found, grant, event)
     principal = _principal(ctx, agent)
     if principal.is_operator:
         return _operator_explanation(ctx, event)
@@ -234,14 +231,12 @@ def matrix(
     events = sorted(ctx.grant.events)
     if namespace is not None:
         events = [event for event in events if event.startswith(f"{namespace}:")]
-    visible = visible_profiles(ctx)
-    wanted = visible if profiles is None and agents is None else (profiles or [])
+    everything = profiles is None and agents is None
+    wanted = list(visible_profiles(ctx)) if everything else (profiles or [])
     rows = []
     for name in wanted:
-        if name not in visible:
-            raise UnknownAgentError(f"there is no profile {name!r} that you may ask about")
         fleet = ctx.services.authority.fleet
-        grant = fleet.with_made(ctx.catalogue.grants[name], ctx.catalogue)
+        grant = fleet.with_made(profile_in_sight(ctx, name), ctx.catalogue)
         rows.append(_row("profile", name, grant, events))
     rows += [_row("agent", *_subject(ctx, name), events) for name in agents or []]
     return {"columns": events, "rows": rows, "revision": ctx.catalogue.revision}

@@ -16,9 +16,9 @@ def listed(ctx: Context, status: str) -> list[dict[str, Any]]:
     reviews = ctx.services.reviews
     shown = []
     for pair, found in reviews.pairs(ctx.catalogue).items():
-        gives = _gain(ctx, pair) if found == status else None
-        if gives is None or not _may_see(ctx, pair, gives):
+        if found != status or not _may_see(ctx, pair):
             continue
+        gives = _gain(ctx, pair)
         decision = reviews.decision(ctx.catalogue, pair)
         shown.append(
             {
@@ -36,11 +36,12 @@ def listed(ctx: Context, status: str) -> list[dict[str, Any]]:
 async def decide(ctx: Context, asked: Pair, status: ReviewStatus, note: str) -> dict[str, Any]:
     """Approve or reject a capability for a profile or an agent."""
     catalogue, reviews = ctx.catalogue, ctx.services.reviews
-    known = reviews.pairs(catalogue)
+    pairs = reviews.pairs(catalogue).items()
+    known = {pair: status for pair, status in pairs if _may_see(ctx, pair)}
     pair = _meant(catalogue.names.get(asked.capability, asked.capability), asked, known)
-    gives = None if pair is None else _gain(ctx, pair)
-    if pair is None or gives is None or not _may_see(ctx, pair, gives):
-        raise no_such_pair(asked, known if ctx.principal.is_operator else ())
+    if pair is None:
+        raise no_such_pair(asked, known)
+    gives = _gain(ctx, pair)
     if not ctx.principal.is_operator:
         _check_reviewer(ctx, pair)
     scope = catalogue.scopes[pair.capability]
@@ -90,11 +91,11 @@ def _gain(ctx: Context, pair: Pair) -> Gain:
     return gain(ctx.catalogue, pair, _agent(ctx, pair))
 
 
-def _may_see(ctx: Context, pair: Pair, gives: Gain) -> bool:
+def _may_see(ctx: Context, pair: Pair) -> bool:
     if ctx.principal.is_operator:
         return True
     seen = is_in_reach(ctx, pair.agent) if pair.agent else pair.subject in visible_profiles(ctx)
-    return seen and not _excess(ctx, gives)
+    return seen and not _excess(ctx, _gain(ctx, pair))
 
 
 def _excess(ctx: Context, gives: Gain) -> list[str]:

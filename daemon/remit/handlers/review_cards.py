@@ -5,10 +5,9 @@ Whoever decides what is put before every agent must not be an agent that sees on
 
 from typing import TYPE_CHECKING, Any
 
-from remit.errors import NotFoundError
-from remit.model.suggest import did_you_mean
 from remit.runtime.card_view import MOST_REASONS, MOST_SUSPICIOUS
 from remit.runtime.context import Context
+from remit.runtime.lookup import unseen
 from remit.runtime.pairs import CARD
 from remit.store.records import ReviewStatus
 
@@ -32,8 +31,7 @@ async def decide(ctx: Context, card: str, status: ReviewStatus, note: str) -> di
     shelf = ctx.services.awareness.shelf
     found = await shelf.suspicious() if ctx.sees_everything else {}
     if card not in found:
-        hint = did_you_mean(card, found) or "'remit review list' shows them"
-        raise NotFoundError(f"no review of the card {card!r} is needed", hint=hint)
+        raise unseen(card, found, "card", purpose="review", hint="'remit review list' shows them")
     ready, _ = found[card]
     await ctx.services.card_reviews.decide(
         card, ready.content_hash, status, by=ctx.principal.id, note=note

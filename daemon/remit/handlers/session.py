@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from remit.errors import InvalidDataError, InvalidPatternError, NotFoundError
+from remit.errors import InvalidDataError, InvalidPatternError
 from remit.model.event import Effect
 from remit.model.fields import Key, Name, whole
 from remit.model.grant import Grant
@@ -16,6 +16,7 @@ from remit.policy.session import check_step, entries_of, speaks_of
 from remit.runtime.changes import tell_changes
 from remit.runtime.context import Context
 from remit.runtime.descent import is_in_reach
+from remit.runtime.lookup import unseen
 from remit.runtime.paging import PAGE_LIMIT, PAGE_MAX, page
 from remit.runtime.plans import holdings
 from remit.runtime.registry import event_handler
@@ -185,8 +186,7 @@ def _session(ctx: Context, name: str, owner: str | None) -> Session:
     owner = owner or ctx.principal.id
     found = ctx.services.authority.fleet.sessions.get(owner, name)
     if found is None or not is_in_reach(ctx, owner):
-        whose = "of yours" if owner == ctx.principal.id else "there that you may change"
-        raise NotFoundError(f"there is no session {name!r} {whose}", details={"session": name})
+        raise unseen(name, (), "session", purpose="change", details={"session": name})
     return found
 
 

@@ -13,6 +13,7 @@ from remit.errors import NotFoundError
 from remit.model.descriptor import Descriptor
 from remit.model.suggest import did_you_mean
 from remit.runtime.context import Context
+from remit.runtime.lookup import unseen
 from remit.runtime.paging import PAGE_LIMIT, PAGE_MAX
 from remit.runtime.registry import event_handler
 from remit.runtime.skills import describe_page, read_file
@@ -90,6 +91,5 @@ async def _visible(ctx: Context) -> dict[str, Descriptor]:
 def _named(name: str, seen: dict[str, Descriptor]) -> Descriptor:
     found = seen.get(name if name.startswith(PREFIX) else f"{PREFIX}{name}")
     if found is None:
-        message = f"there is no skill {name!r} that you may use"
-        raise NotFoundError(message, hint=did_you_mean(name, seen))
+        raise unseen(name, seen, "skill", purpose="use")
     return found

@@ -3,12 +3,11 @@
 from typing import Any, Literal
 
 from remit import __version__
-from remit.errors import NotFoundError
 from remit.model.fields import Name
-from remit.model.suggest import did_you_mean
 from remit.runtime.context import Context
 from remit.runtime.counters import Load
 from remit.runtime.describe import TextFormat, describe_event, example, one_line, parameters
+from remit.runtime.lookup import unseen
 from remit.runtime.registry import event_handler
 from remit.runtime.tool_list import shown_tools, tool_list
 
@@ -51,8 +50,7 @@ async def help_(
         return await discover(ctx, level="namespace", format=format)
     name = ctx.catalogue.universe.canonical(event)
     if name not in ctx.grant.events:
-        hint = did_you_mean(event, ctx.grant.events)
-        raise NotFoundError(f"there is no event {event!r} that you may use", hint=hint)
+        raise unseen(event, ctx.grant.events, "event", purpose="use")
     handler = ctx.handlers[name]
     if format == "verbose":
         return describe_event(handler, ctx.catalogue, ctx.grant)

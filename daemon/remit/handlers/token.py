@@ -4,12 +4,11 @@ from typing import Annotated, Any
 
 import msgspec
 
-from remit.errors import NotFoundError
 from remit.model.bearer import ID_LENGTH, Token
 from remit.model.fields import Name, whole
 from remit.model.principal import Principal
-from remit.model.suggest import did_you_mean
 from remit.runtime.context import Context
+from remit.runtime.lookup import unseen
 from remit.runtime.registry import event_handler
 
 DAY = 86_400
@@ -51,8 +50,7 @@ def _owner(ctx: Context, name: str | None) -> Principal:
     found = ctx.services.keyring.principal(name) if ctx.principal.is_operator else None
     if found is None:
         known = ctx.services.authority.fleet.names() if ctx.principal.is_operator else ()
-        message = f"{name!r} is nobody that you may make a token for"
-        raise NotFoundError(message, hint=did_you_mean(name, known))
+        raise unseen(name, known, "client or agent", purpose="make a token for")
     return found
 
 
@@ -79,8 +77,7 @@ async def revoke_token(ctx: Context, id: Name) -> dict[str, Any]:  # noqa: A002 
     keeper = ctx.services.tokens
     found = keeper.find(id) if len(id) == ID_LENGTH else None
     if found is None or not (ctx.principal.is_operator or found.owner == ctx.principal.id):
-        hint = did_you_mean(id, [one.id for one in _visible(ctx)])
-        raise NotFoundError(f"there is no token {id!r}", hint=hint)
+        raise unseen(id, [one.id for one in _visible(ctx)], "token")
     await keeper.revoke(found)
     return _shown(found)
 

@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
-from remit.errors import NotFoundError, RemitError
+from remit.errors import RemitError
 from remit.model.fields import Key, Name
-from remit.model.suggest import did_you_mean
 from remit.runtime.context import Context
+from remit.runtime.lookup import look_up
 from remit.runtime.paging import BODY_BYTES, PAGE_LIMIT, PAGE_MAX, page
 from remit.runtime.registry import event_handler
 
@@ -32,9 +32,7 @@ async def list_(
     from remit.runtime.upstream_view import server_view  # noqa: PLC0415 - with the daemon only
 
     seen = _visible(ctx)
-    names = [one for one in sorted(seen) if name in ("", one)]
-    if name and not names:
-        raise _unknown(name, seen)
+    names = sorted(seen) if not name else [_named(ctx, name).name]
     described = page(names, lambda one: server_view(ctx, seen[one]), limit=limit, after=after)
     problems = ctx.services.upstreams.problems if ctx.sees_everything else ()
     described |= {
@@ -134,12 +132,4 @@ def _visible(ctx: Context) -> dict[str, "UpstreamServer"]:
 
 
 def _named(ctx: Context, name: str) -> "UpstreamServer":
-    seen = _visible(ctx)
-    if name not in seen:
-        raise _unknown(name, seen)
-    return seen[name]
-
-
-def _unknown(name: str, seen: dict[str, "UpstreamServer"]) -> NotFoundError:
-    message = f"there is no outside server {name!r} that you may use"
-    return NotFoundError(message, hint=did_you_mean(name, seen))
+    return look_up(name, _visible(ctx), "outside server", purpose="use")

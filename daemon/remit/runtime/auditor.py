@@ -28,7 +28,6 @@ log = structlog.get_logger()
 ENTRY_EVENT = "audit:entry"
 _LEAST_STEP = 1000
 _STEP_SHARE = 100
-_MESSAGE = 200
 _GRACE = 1.0
 
 
@@ -130,7 +129,14 @@ class Auditor:
         )
 
     async def record_failure(
-        self, *, principal: str, event: str, code: str, message: str, decision: str, revision: int
+        self,
+        *,
+        principal: str,
+        event: str,
+        code: str,
+        details: dict[str, Any],
+        decision: str,
+        revision: int,
     ) -> None:
         """Write that a change which was written down did not come about, or not wholly.
 
@@ -145,7 +151,7 @@ class Auditor:
                     reason=code,
                     decision=decision,
                     revision=revision,
-                    details={"message": message[:_MESSAGE]},
+                    details=details,
                     is_essential=True,
                 )
             except RemitError as error:

@@ -10,12 +10,12 @@ from remit.model.agent import AgentSpec, Chosen
 from remit.model.grant import Grant
 from remit.model.json_schema import config_mistakes, shown
 from remit.model.place import REQUEST
-from remit.model.suggest import did_you_mean
 from remit.model.tool import ToolEntry
 from remit.policy.catalogue import Catalogue
 from remit.policy.delegate import request_warnings, unconfigured
 from remit.runtime.context import Context
-from remit.runtime.view import visible_capabilities
+from remit.runtime.lookup import unseen
+from remit.runtime.view import sight, visible_capabilities
 
 Asked = dict[str, bool] | tuple[str | Chosen, ...]
 
@@ -62,13 +62,12 @@ def _entries(asked: Asked) -> Iterator[tuple[str, str, bool, dict[str, Any]]]:
 
 
 def _known(ctx: Context, name: str, path: str) -> str:
-    """The id of a capability; what others made is unknown to those who may not see it."""
-    catalogue = ctx.catalogue
-    found = catalogue.names.get(name)
-    if found is None or (found in catalogue.made and found not in visible_capabilities(ctx)):
-        hint = did_you_mean(name, visible_capabilities(ctx))
-        message = f"there is no capability {name!r}"
-        raise InvalidDataError(message, hint=hint, details={"path": path})
+    """The id of a capability that the caller may see."""
+    held = sight(ctx)
+    seen = {*visible_capabilities(ctx, held), *held.capabilities}
+    found = ctx.catalogue.names.get(name, "")
+    if found not in seen:
+        raise unseen(name, seen, "capability", details={"path": path}, error=InvalidDataError)
     return found
 
 
@@ -130,13 +129,26 @@ def spec_warnings(
             told = {"capability": name, "code": "review_pending", "message": message}
             found.append(told | {"hint": hint})
     found += _dropped(ctx, spec, own)
-    if ctx.sees_everything:
+    if not ctx.sees_everything:
+        found += _idle_patterns(ctx, spec)
+    else:
         known = {"review_pending", *STATUS_CODES}
         found += [
             {"code": one.code, "message": one.message, "hint": one.hint}
             for one in problems
             if one.code not in known
         ]
+    return found
+
+
+def _idle_patterns(ctx: Context, spec: AgentSpec) -> list[dict[str, str]]:
+    """Patterns that cover nothing of what their giver holds, whether or not it exists."""
+    found = []
+    for text in spec.additional_tools:
+        pattern = ToolEntry.parse(text, REQUEST).pattern
+        if pattern is not None and not any(map(pattern.covers, ctx.grant.events)):
+            message = f"{text!r} matches nothing that you hold: it gives nothing"
+            found.append({"code": "dead_pattern", "message": message, "tool": text})
     return found
 
 

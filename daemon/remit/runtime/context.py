@@ -56,6 +56,8 @@ class Context(msgspec.Struct, eq=False):
     """How `report` and `emit` reach the loop, to which the sockets belong."""
     handlers: Mapping[str, Documented] = {}
     """By event; those that the catalogue was compiled against."""
+    withheld: dict[str, Any] = {}
+    """What the audit is told of a failure and the caller is not."""
 
     @property
     def sees_everything(self) -> bool:

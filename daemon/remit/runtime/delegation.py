@@ -7,8 +7,10 @@ import msgspec
 from remit.errors import ExceedsParentError, InvalidDataError, LimitError, RemitError
 from remit.model.agent import AgentSpec
 from remit.model.grant import Grant
+from remit.model.tool import ToolEntry
 from remit.policy.delegate import (
     NO_EXCESS,
+    REQUEST,
     Excess,
     check_denials,
     excess,
@@ -17,9 +19,13 @@ from remit.policy.delegate import (
     unheld,
 )
 from remit.policy.narrowing import confine
+from remit.policy.questions import gives
 from remit.runtime.context import Context
+from remit.runtime.lookup import look_up
 from remit.runtime.session_view import held_by, sessions_of
+from remit.runtime.view import sight, visible_profiles
 
+_MOST_KEPT = 200
 MAX_DEPTH = 32
 """How deep any tree may be, whatever the limits say."""
 
@@ -28,7 +34,8 @@ class Offer(msgspec.Struct, frozen=True, eq=False):
     """What an agent will hold, and what was cut to get there."""
 
     grant: Grant
-    cut: Excess
+    cut: Excess | None
+    """As far as the caller may know; None: nothing was cut."""
 
 
 def offer(
@@ -36,37 +43,113 @@ def offer(
     spec: AgentSpec,
     parent: str | None,
     reviewed: frozenset[str] = frozenset(),
+    *,
+    asked: AgentSpec,
 ) -> Offer:
     """Work out what an agent under `parent` will hold.
 
     The ceilings are what its parent holds now and what the caller holds now, both in the session of
-    the request if it names one. `reviewed` are the capabilities that were approved for it.
+    the request if it names one. A pattern among its tools gives what they hold of it. `reviewed`
+    are the capabilities that were approved for it; `asked` is the part of the spec that the request
+    itself names.
 
     Raises:
         ExceedsParentError: it would hold more, and the spec does not accept a cut.
         InvalidDataError: something in the spec cannot be used.
-        NotFoundError: the profile is not there.
+        NotFoundError: the profile is not there, or not for the caller.
     """
+    _check_profile(ctx, spec, asked)
     ceilings = _ceilings(ctx, parent)
-    own, beyond = _own(ctx, spec, ceilings, reviewed)
-    grant = own
+    grant, beyond = _own(ctx, spec, ceilings, reviewed)
     for ceiling in ceilings:
         grant = confine(ctx.catalogue, grant, ceiling)
-    cut = excess(own, grant)
+    cut = _cut(ctx, spec, ceilings, reviewed)
     cut = Excess(tuple(sorted({*cut.events, *beyond.events})), cut.claude_tools)
     if not cut.is_empty and not spec.narrow:
-        listed = [*cut.events, *cut.claude_tools]
-        raise ExceedsParentError(
+        raise _exceeds(ctx, cut, _culprits(ctx, asked, cut))
+    sessions = ctx.services.authority.fleet.sessions
+    grant = sessions.narrowed(ctx.catalogue, grant, list(spec.bound))
+    return Offer(grant, None if cut.is_empty else _told(ctx, asked, cut))
+
+
+def _check_profile(ctx: Context, spec: AgentSpec, asked: AgentSpec) -> None:
+    """A profile that the caller may not see is not there; nor are the variables of one."""
+    if asked.profile or (asked.variables and spec.profile):
+        look_up(spec.profile, visible_profiles(ctx, sight(ctx)), "profile")
+
+
+def _cut(ctx: Context, spec: AgentSpec, ceilings: list[Grant], reviewed: frozenset[str]) -> Excess:
+    """What an agent would hold beyond the ceilings, but for what only a pattern covers.
+
+    INVARIANT: whether a pattern covers something that the giver does not hold changes nothing: it
+    would tell that something is there.
+    """
+    exact = tuple(text for text in spec.additional_tools if not _is_wide(text))
+    own, _ = _own(ctx, msgspec.structs.replace(spec, additional_tools=exact), ceilings, reviewed)
+    kept = own
+    for ceiling in ceilings:
+        kept = confine(ctx.catalogue, kept, ceiling)
+    return excess(own, kept)
+
+
+def _is_wide(text: str) -> bool:
+    pattern = ToolEntry.parse(text, REQUEST).pattern
+    return pattern is not None and not pattern.exact
+
+
+def _culprits(ctx: Context, asked: AgentSpec, cut: Excess) -> list[str]:
+    """What the request itself names that brings the excess: its profile, capabilities and tools."""
+    catalogue, found = ctx.catalogue, []
+    events, tools, named = set(cut.events), set(cut.claude_tools), set(asked.additional_tools)
+    profile = catalogue.grants.get(asked.profile)
+    if profile is not None and (profile.events & events or profile.claude_tools & tools):
+        found.append(asked.profile)
+    for name, on in asked.capabilities.items():
+        given = gives(catalogue, name) if on else {"events": [], "claude_tools": []}
+        if events.intersection(given["events"]) or tools.intersection(given["claude_tools"]):
+            found.append(name)
+    return [*found, *(name for name in (*cut.events, *cut.claude_tools) if name in named)]
+
+
+def _told(ctx: Context, asked: AgentSpec, cut: Excess) -> Excess:
+    """What the caller hears of a cut: all of it, or what it named or holds itself."""
+    if ctx.principal.is_operator:
+        return cut
+    known = ctx.grant.events | set(asked.additional_tools)
+    return Excess(
+        tuple(event for event in cut.events if event in known),
+        tuple(tool for tool in cut.claude_tools if tool in known | ctx.grant.claude_tools),
+    )
+
+
+def _exceeds(ctx: Context, cut: Excess, culprits: list[str]) -> ExceedsParentError:
+    listed = [*cut.events, *cut.claude_tools]
+    hint = "ask for less, or accept the cut with on_excess: narrow"
+    if ctx.principal.is_operator:
+        return ExceedsParentError(
             f"the agent would hold {len(listed)} more than its parent: {', '.join(listed[:5])}",
-            hint="ask for less, or accept the cut with on_excess: narrow",
+            hint=hint,
             details={
                 "excess": listed,
                 "events": list(cut.events),
                 "claude_tools": list(cut.claude_tools),
             },
         )
-    sessions = ctx.services.authority.fleet.sessions
-    return Offer(sessions.narrowed(ctx.catalogue, grant, list(spec.bound)), cut)
+    which = f", by {', '.join(culprits[:5])}" if culprits else ""
+    error = ExceedsParentError(
+        f"the agent would hold more than its parent{which}",
+        hint=hint,
+        details={"excess": culprits},
+    )
+    error.withheld = withheld(listed)
+    return error
+
+
+def withheld(excess: list[str]) -> dict[str, Any]:
+    """What the audit keeps of an excess; the caller hears only of what it named itself."""
+    kept = {"excess": excess[:_MOST_KEPT]}
+    more = len(excess) - _MOST_KEPT
+    return kept | ({"more": more} if more > 0 else {})
 
 
 def _ceilings(ctx: Context, parent: str | None) -> list[Grant]:

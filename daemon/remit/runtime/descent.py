@@ -3,9 +3,10 @@
 Somebody out of reach and somebody who does not exist get the same answer.
 """
 
-from remit.errors import UnknownAgentError
+from remit.errors import RemitError, UnknownAgentError
 from remit.model.agent import Agent
 from remit.runtime.context import Context
+from remit.runtime.lookup import unseen
 
 
 def agent_in_reach(ctx: Context, name: str) -> Agent:
@@ -14,8 +15,7 @@ def agent_in_reach(ctx: Context, name: str) -> Agent:
     Raises:
         UnknownAgentError: there is none of that name, or it is not for the caller.
     """
-    fleet = ctx.services.authority.fleet
-    found = fleet.get(name)
+    found = ctx.services.authority.fleet.get(name)
     if found is None or not is_in_reach(ctx, name):
         raise unknown_agent(name)
     return found
@@ -28,6 +28,6 @@ def is_in_reach(ctx: Context, name: str) -> bool:
     return ctx.services.authority.fleet.is_under(name, ctx.principal.id)
 
 
-def unknown_agent(name: str) -> UnknownAgentError:
+def unknown_agent(name: str, purpose: str = "ask about") -> RemitError:
     """The one answer for those who do not exist and those who are out of reach."""
-    return UnknownAgentError(f"there is no agent {name!r} that you may ask about")
+    return unseen(name, (), "agent", purpose=purpose, error=UnknownAgentError)

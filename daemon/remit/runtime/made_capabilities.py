@@ -187,9 +187,15 @@ class MadeCapabilities:
             raise NotFoundError(f"there is no capability {made.id!r}")
         return found
 
+    def is_free(self, name: str) -> bool:
+        """Tell whether a new capability may have this id."""
+        made = self._authority.current.made
+        is_made = any(one.id == name for one in made)
+        return not is_made and not is_taken(self._authority.catalogue, name)
+
     def _check_room(self, name: str, author: str) -> None:
         made = self._authority.current.made
-        if any(one.id == name for one in made) or is_taken(self._authority.catalogue, name):
+        if not self.is_free(name):
             message = f"the name {name!r} is taken"
             raise ConflictError(message, hint="choose another one", details={"id": name})
         if sum(one.author == author for one in made) >= MAX_BY_ONE or len(made) >= MAX_IN_ALL:

@@ -27,6 +27,9 @@ from remit_client.wire import Answer, Failure
 
 log = structlog.get_logger()
 
+_MESSAGE = 200
+"""How much of the message of a failure the audit keeps."""
+
 
 class Runner:
     """Runs handlers for callers that were allowed to use them."""
@@ -49,6 +52,8 @@ class Runner:
                 error_id=context.decision,
                 exc_info=error,
             )
+        else:
+            context.withheld |= error.withheld
         self._counters.failed += 1
         failure = failure_of(error, error_id=context.decision)
         return self.answer(context, failure=failure)
@@ -215,7 +220,7 @@ class Runner:
             principal=context.principal.id,
             event=handler.spec.name,
             code=error.code,
-            message=error.message,
+            details={"message": error.message[:_MESSAGE]} | context.withheld,
             decision=context.decision,
             revision=context.catalogue.revision,
         )

@@ -2,10 +2,20 @@
 
 from remit.errors import InvalidDataError, UnknownAgentError
 from remit.model.grant import Grant
-from remit.model.suggest import did_you_mean
 from remit.runtime.context import Context
 from remit.runtime.descent import is_in_reach, unknown_agent
+from remit.runtime.lookup import look_up
 from remit.runtime.view import visible_profiles
+
+
+def profile_in_sight(ctx: Context, name: str) -> Grant:
+    """What a profile grants that the caller may ask about.
+
+    Raises:
+        UnknownAgentError: there is none of that name, or it is not for the caller.
+    """
+    seen = visible_profiles(ctx)
+    return look_up(name, seen, "profile", purpose="ask about", error=UnknownAgentError)
 
 
 def grant_of(ctx: Context, *, agent: str | None = None, profile: str | None = None) -> Grant:
@@ -18,11 +28,7 @@ def grant_of(ctx: Context, *, agent: str | None = None, profile: str | None = No
     if agent is not None and profile is not None:
         raise InvalidDataError("give an agent or a profile, not both", details={"path": "$.agent"})
     if profile is not None:
-        visible = visible_profiles(ctx)
-        if profile not in visible:
-            message = f"there is no profile {profile!r} that you may ask about"
-            raise UnknownAgentError(message, hint=did_you_mean(profile, visible))
-        return ctx.catalogue.grants[profile]
+        return profile_in_sight(ctx, profile)
     if agent is None or agent == ctx.principal.id:
         return ctx.grant
     found = ctx.services.keyring.principal(agent)

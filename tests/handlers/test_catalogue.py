@@ -210,6 +210,32 @@ async def test_a_draft_cannot_be_used_to_find_out_which_names_exist(
         assert told[0] == told[1]
 
 
+@pytest.mark.parametrize(
+    ("file", "profile"),
+    [
+        ("writer.yaml", "mine"),
+        ("mine.yaml", "writer"),
+        ("writer.yaml", "writer"),
+        ("explicit.yaml", "writer"),
+    ],
+)
+async def test_a_draft_that_bears_a_hidden_name_is_tried_like_any_other(
+    desk: Desk, file: str, profile: str
+) -> None:
+    """Under another one than that, the answer is the same."""
+    for event in ("composition:validate", "composition:plan"):
+        for text in ("capabilities: {read: true}", "capabilities: {raed: true}", "extends: NAME"):
+            told = []
+            for word in ("writer", "wrixer"):
+                name = profile.replace("writer", word)
+                draft = {file.replace("writer", word): f"name: {name}\n{text}\n"}
+                draft["two.yaml"] = f"extends: {name}\nname: two\n"
+                draft = {key: one.replace("NAME", name) for key, one in draft.items()}
+                answer = await desk.answer("reader", event, {"compositions": draft})
+                told.append(repr((answer.data, answer.error)).replace(word, "WORD"))
+            assert told[0] == told[1]
+
+
 async def test_a_drafter_may_not_edit_the_catalogue_nor_remove_what_it_does_not_see(
     desk: Desk,
 ) -> None:

@@ -112,14 +112,14 @@ class SessionMachine(RuleBasedStateMachine):
             left &= one.left or frozenset()
         return left
 
-    def rules(self, who: str) -> frozenset[str]:
+    def unbound(self, who: str) -> frozenset[str]:
         """What somebody may do outside of all sessions."""
         if who not in self.kids:
             return frozenset(EVENTS)
         kid = self.kids[who]
         profile = VERSIONS[self.version].get(kid.profile, set())
         own = frozenset(BASE).union(*(CAPABILITIES[c] for c in profile))
-        return own & self.rules(kid.parent or "operator")
+        return own & self.unbound(kid.parent or "operator")
 
     def sees(self, who: str, profile: str) -> bool:
         """Whether somebody may name a profile."""
@@ -127,7 +127,7 @@ class SessionMachine(RuleBasedStateMachine):
         if held is None or who == "operator":
             return held is not None
         given = frozenset(BASE).union(*(CAPABILITIES[c] for c in held))
-        return profile == self.kids[who].profile or given <= self.rules(who)
+        return profile == self.kids[who].profile or given <= self.unbound(who)
 
     # ---- what is done ----
 

@@ -15,7 +15,7 @@ from remit.policy.narrowing import confine
 from remit.policy.plan import AgentChange
 from remit.policy.plan import plan as make_plan
 from remit.runtime.context import Context
-from remit.runtime.drafts import Draft, compile_draft
+from remit.runtime.drafts import Draft, compile_draft, shown_name
 from remit.runtime.lookup import look_up
 from remit.runtime.paging import PAGE_LIMIT, PAGE_MAX, bounded, page
 from remit.runtime.plans import plan_between
@@ -153,7 +153,10 @@ def plan(
     hidden = ctx.catalogue.grants.keys() - visible_profiles(ctx).keys()
     found = plan_between(fleet, ctx.catalogue, tried, agents=fleet.subtree(ctx.principal.id))
     before = _confined(ctx, ctx.catalogue.grants, hidden)
-    after = _confined(ctx, tried.grants, hidden)
+    tried_grants = {
+        shown_name(name): one for name, one in tried.grants.items() if name not in hidden
+    }
+    after = _confined(ctx, tried_grants, frozenset())
     agents = {name: one for name, one in found.agent_changes.items() if _is_known(ctx, one)}
     return bounded(make_plan(before, after, agents=agents).to_json(), "agents", "profiles")
 

@@ -11,6 +11,7 @@ import msgspec
 
 from remit.config.definitions import parse_definitions
 from remit.config.files import Files
+from remit.model.definitions import Definitions
 from remit.model.grant import Grant
 from remit.model.made_capability import MadeCapability
 from remit.model.place import DefinitionError, Problem
@@ -37,7 +38,11 @@ class Revision(msgspec.Struct, frozen=True, eq=False):
     """The capabilities that were made at run time."""
 
 
-def compile_files(
+def _as_written(definitions: Definitions) -> Definitions:
+    return definitions
+
+
+def compile_files(  # noqa: PLR0913 - what a revision is made of
     files: Files,
     universe: Universe,
     *,
@@ -45,14 +50,17 @@ def compile_files(
     approvals: frozenset[Approval] = frozenset(),
     table: HandlerTable | None = None,
     made: tuple[MadeCapability, ...] = (),
+    revise: Callable[[Definitions], Definitions] = _as_written,
 ) -> Revision:
     """Compile a set of files; the table is that of the universe.
+
+    `revise` may change what was read before it is compiled.
 
     Raises:
         DefinitionError: they do not compile; every problem carries the line it stands on.
     """
     try:
-        definitions = msgspec.structs.replace(parse_definitions(files), made=made)
+        definitions = msgspec.structs.replace(revise(parse_definitions(files)), made=made)
         catalogue = compile_definitions(
             definitions, universe, revision=revision, approvals=approvals
         )

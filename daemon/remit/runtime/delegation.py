@@ -7,10 +7,10 @@ import msgspec
 from remit.errors import ExceedsParentError, InvalidDataError, LimitError, RemitError
 from remit.model.agent import AgentSpec
 from remit.model.grant import Grant
+from remit.model.place import REQUEST
 from remit.model.tool import ToolEntry
 from remit.policy.delegate import (
     NO_EXCESS,
-    REQUEST,
     Excess,
     check_denials,
     excess,

@@ -2,10 +2,12 @@
 
 INVARIANT: what a caller hears of its draft does not depend on anything that is hidden from it. So
 the draft of one who does not see everything may use only the names that its author sees; a hidden
-name and one that does not exist are the same mistake.
+name and one that does not exist are the same mistake. A profile or file that bears the name of a
+hidden one stands beside it while it is tried, and does not take its place.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -13,14 +15,19 @@ import msgspec
 from remit.config.definitions import parse_definitions
 from remit.config.files import Files, edited
 from remit.errors import DeniedError, InvalidDataError, InvalidPatternError
+from remit.model.capability import Ref
 from remit.model.composition import Composition, Text
+from remit.model.definitions import Definitions
 from remit.model.place import DefinitionError, Place, Problem
 from remit.model.tool import ToolEntry
 from remit.policy.catalogue import Catalogue
 from remit.runtime.authority import compile_files
 from remit.runtime.context import Context
+from remit.runtime.lookup import free_name
 from remit.runtime.view import visible_capabilities, visible_profiles
 
+_APART = "\0"
+"""What the name of a profile of a draft ends with while a hidden one bears that name."""
 _NO_CATALOGUE = b"version: 1\ncapabilities: {}\n"
 
 
@@ -57,13 +64,64 @@ def compile_draft(ctx: Context, draft: Draft) -> Catalogue:
     problems = list(_own_problems(ctx, draft.compositions))
     if problems:
         raise DefinitionError(problems)
+    files = _beside_hidden(ctx, draft.compositions)
+    apart = {files.get(name, name): text for name, text in draft.compositions.items()}
+    apart_draft = msgspec.structs.replace(draft, compositions=apart)
     try:
-        return _compile(ctx, draft)
+        return _compile(ctx, apart_draft, partial(_apart, ctx, apart))
     except DefinitionError as error:
-        raise DefinitionError(_discreet(error.problems, draft)) from None
+        told = {apart: name for name, apart in files.items()}
+        raise DefinitionError(_discreet(error.problems, apart_draft, told)) from None
 
 
-def _compile(ctx: Context, draft: Draft) -> Catalogue:
+def shown_name(profile: str) -> str:
+    """The name of a profile as its draft says it."""
+    return profile.removesuffix(_APART)
+
+
+def _beside_hidden(ctx: Context, sent: Iterable[str]) -> dict[str, str]:
+    """Other names for sent files that bear the name of a file that the caller does not see."""
+    taken = {Path(name).name for name in ctx.services.authority.current.files.compositions}
+    hidden = taken - _visible_files(ctx)
+    found = {}
+    for name in hidden.intersection(sent):
+        path = Path(name)
+        stem = free_name(path.stem, lambda one: f"{one}.yaml" not in taken, most=200)
+        found[name] = f"{stem}.yaml"
+    return found
+
+
+def _apart(ctx: Context, sent: Mapping[str, str], definitions: Definitions) -> Definitions:
+    """Tell the profiles of a draft from hidden ones of their names."""
+    hidden = ctx.catalogue.compositions.keys() - visible_profiles(ctx).keys()
+
+    def is_sent(one: Composition) -> bool:
+        return Path(one.place.file).name in sent
+
+    clash = {one.name for one in definitions.compositions if is_sent(one)} & hidden
+
+    def ref(one: Ref) -> Ref:
+        return msgspec.structs.replace(one, name=one.name + _APART) if one.name in clash else one
+
+    def renamed(one: Composition) -> Composition:
+        if not is_sent(one):
+            return one
+        return msgspec.structs.replace(
+            one,
+            name=one.name + _APART if one.name in clash else one.name,
+            extends=tuple(map(ref, one.extends)),
+            mixins=tuple(msgspec.structs.replace(m, ref=ref(m.ref)) for m in one.mixins),
+        )
+
+    changed = tuple(map(renamed, definitions.compositions))
+    return msgspec.structs.replace(definitions, compositions=changed)
+
+
+def _compile(
+    ctx: Context,
+    draft: Draft,
+    revise: Callable[[Definitions], Definitions] = lambda definitions: definitions,
+) -> Catalogue:
     number = ctx.catalogue.revision + 1
     current = ctx.services.authority.current
     return compile_files(
@@ -72,6 +130,7 @@ def _compile(ctx: Context, draft: Draft) -> Catalogue:
         revision=number,
         approvals=ctx.catalogue.approvals,
         made=current.made,
+        revise=revise,
     ).catalogue
 
 
@@ -133,12 +192,17 @@ def _unseen_events(ctx: Context, entries: tuple[Text, ...]) -> Iterator[Problem]
             yield Problem(entry.place, "dead_pattern", message)
 
 
-def _discreet(problems: tuple[Problem, ...], draft: Draft) -> list[Problem]:
+def _discreet(
+    problems: tuple[Problem, ...], draft: Draft, told: Mapping[str, str]
+) -> list[Problem]:
     """The problems of the sent files without suggestions: these name what others have."""
-    shown = [
-        msgspec.structs.replace(problem, hint="")
-        for problem in problems
-        if Path(problem.place.file).name in draft.compositions
-    ]
+    shown = []
+    for problem in problems:
+        path = Path(problem.place.file)
+        if path.name in draft.compositions:
+            file = str(path.with_name(told.get(path.name, path.name)))
+            place = msgspec.structs.replace(problem.place, file=file)
+            message = problem.message.replace(_APART, "")
+            shown.append(msgspec.structs.replace(problem, place=place, message=message, hint=""))
     message = "the edit does not fit definitions that you may not see"
     return shown or [Problem(Place("definitions"), "invalid_definition", message)]

@@ -45,7 +45,7 @@ def test_a_call_waits_for_the_operator_over_a_restart(site: Site) -> None:
         assert pending(ann) == review
         listed = site.run("review", "list").stdout
         assert review in listed
-        assert 'state:delete {"key":"a"' in listed
+        assert 'state:delete  ann: {"key":"a"' in listed
         approved = site.run("review", "approve", review, "--note", "go on")
         assert approved.returncode == 0, approved.stderr
         ann.call("state:delete", DELETE)

@@ -1,5 +1,6 @@
 """Outside servers behind a real daemon: what is trusted is callable, and nothing else is."""
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -103,7 +104,7 @@ def test_a_tool_that_changes_is_in_quarantine_and_the_others_go_on(outside: Outs
         assert item["diff"] == [
             {"field": "description", "old": "Does find_it for you.", "new": "Now it does more."}
         ]
-        shown = outside.site.run("review", "list").stdout
+        shown = outside.site.run("review", "list", "--full").stdout
         assert "      - Does find_it for you.\n      + Now it does more.\n" in shown
         approve(daemon, "tool:free/find_it")
         ask(daemon, "mcp:free:find_it")
@@ -211,13 +212,57 @@ def test_all_plain_tools_of_a_server_are_approved_at_once_and_suspicious_ones_st
     outside.add("asks", tool("get_it"), tool("find_it"), bad, trust="review")
     with outside.site.serving() as daemon:
         ask(daemon, "upstream:check", name="asks")
-        with pytest.raises(Conflict, match="nothing of 'asks' waits that you were shown"):
+        with pytest.raises(Conflict) as refused:
             approve(daemon, "tool:asks/*")
+        held = {one["tool"]: one["reason"] for one in refused.value.details["held"]}
+        assert held["find_it"] == held["get_it"] == "you were not shown it"
+        assert "override.ignore_previous" in held["bad_it"]
+        assert "find_it: you were not shown it; get_it" in refused.value.message
         outside.site.run("review", "list", "--kind", "tool")
         done = outside.site.run("review", "approve", "tool", "asks/*")
         assert "may be called: find_it@" in done.stdout
+        assert f"  bad_it still waits: {held['bad_it']}\n" in done.stdout
         assert served(daemon) == {"mcp:asks:get_it", "mcp:asks:find_it"}
         assert set(waiting(daemon)) == {"tool:asks/bad_it"}
+        again = outside.site.run("review", "approve", "tool:asks/*")
+        assert f"bad_it: {held['bad_it']}" in again.stderr
+
+
+def test_many_tools_are_listed_a_line_each_and_approved_by_what_they_do(outside: Outside) -> None:
+    does: dict[str, dict[str, bool]] = {
+        "look": {"readOnlyHint": True},
+        "note": {"destructiveHint": False},
+        "wipe": {"destructiveHint": True},
+        "guess": {},
+    }
+    many = [
+        tool(f"{word}_{at:02}", f"Can {word} at a thing.\nMore of it.") | {"annotations": hints}
+        for word, hints in does.items()
+        for at in range(15)
+    ]
+    outside.add("asks", *many, trust="review")
+    review = outside.site.run
+    with outside.site.serving() as daemon:
+        ask(daemon, "upstream:check", name="asks")
+        lines = review("review", "list").stdout.splitlines()
+        assert len([line for line in lines if line.startswith("tool:asks/")]) == 60
+        assert re.fullmatch(
+            r"tool:asks/guess_00@[0-9a-f]{12}\s+destructive\?\s+it is new: Can guess at a thing\.",
+            next(line for line in lines if "guess_00" in line),
+        )
+        assert len(lines) == 63  # two capabilities wait as well, and the count stands below
+        outside.says("asks", *many[1:], tool("late_it") | {"annotations": {"readOnlyHint": True}})
+        ask(daemon, "upstream:refresh")
+        only = review("review", "approve", "tool:asks/*", "--effect", "read")
+        assert "late_it still waits: you were not shown it" in only.stdout
+        assert "wipe_00 still waits: its effect is destructive" in only.stdout
+        assert served(daemon) == {f"mcp:asks:look_{at:02}" for at in range(1, 15)}
+        left = review("review", "list", "--effect", "write").stdout.splitlines()
+        assert [line.split("@")[0] for line in left[:-1]] == [
+            f"tool:asks/note_{at:02}" for at in range(15)
+        ]
+        one = review("review", "approve", "tool:asks/note_00", "--effect", "write")
+        assert "an effect is named for all tools of a server" in one.stderr
 
 
 def test_a_rejection_takes_trust_back_at_once(outside: Outside) -> None:

@@ -2,20 +2,18 @@
 
 import re
 import sys
-from datetime import datetime
 from typing import Any
 
 import click
-import msgspec
 
 from remit.cli import completion
 from remit.cli.connection import connected
 from remit.cli.options import Asked, asked
 from remit.cli.outcome import UNREACHABLE, exit_code, next_step, print_json, say
+from remit.cli.review_table import MARK, in_full, table, where
 from remit.errors import RemitError
+from remit.model.event import EFFECTS, Effect
 
-_MARK = 12
-"""How much of a fingerprint is shown; it is enough to name one."""
 _CALL = re.compile(r"[0-9a-f]{12}")
 """The id of a call that waits."""
 _PAIR = 2
@@ -38,63 +36,31 @@ def review() -> None:
     type=click.Choice(["approval", "capability", "card", "tool"]),
     help="Only one kind.",
 )
+@click.option("--effect", type=click.Choice(EFFECTS), help="Only outside tools that do this.")
+@click.option("--full", is_flag=True, help="All that a yes would allow, with each change.")
 @asked
-def list_(ask: Asked, *, status: str, kind: str | None) -> None:
-    """List what waits, with everything that a yes would let happen."""
+def list_(ask: Asked, *, status: str, kind: str | None, effect: Effect | None, full: bool) -> None:
+    """List what waits, a line each; --full shows everything that a yes would let happen."""
     data = {"status": status} | ({"kind": kind} if kind else {})
+    data |= {"effect": effect} if effect else {}
     with connected(ask.settings()) as remit:
         answer = remit.call("review:list", data)
         while answer["next"]:
             page = remit.call("review:list", data | {"after": answer["next"]})
             items = answer["items"] + page["items"]
-            answer = {"items": items, "total": len(items), "next": page["next"]}
+            answer = answer | {"items": items, "total": len(items), "next": page["next"]}
     if ask.as_json:
         print_json(answer)
         return
-    for item in answer["items"]:
-        for line in _lines(item):
-            say(line)
-    say(f"{answer['total']} {status}")
-    first = answer["items"][0]["id"] if answer["items"] else "ID"
-    next_step(f"review approve {first}")
-
-
-def _lines(item: dict[str, Any]) -> list[str]:
-    note = [f"    {item['decided_by']}: {item['note'] or 'no note'}"] if item["decided_by"] else []
-    if item["kind"] == "capability":
-        given = ", ".join([*item["grants"], *item["claude_tools"]]) or "nothing"
-        return [f"{item['id']}", f"    would grant: {given}", *note]
-    if item["kind"] == "card":
-        where = f"    {item['file']} ({item['source']}), suspicious to {item['score']} of 100"
-        return [item["id"], where, *(f"    {reason}" for reason in item["reasons"]), *note]
-    if item["kind"] == "tool":
-        return [*_tool_lines(item), *note]
-    data = msgspec.json.encode(item["data"]).decode()
-    until = datetime.fromtimestamp(item["expires_at"]).astimezone().strftime("%H:%M:%S")
-    lapses = "lapsed" if item["status"] == "lapsed" else "lapses"
-    asked_by = f"    asked by {item['requested_by']}{_where(item)}, {lapses} at {until}"
-    return [f"{item['id']}  {item['event']} {data}", asked_by, *note]
-
-
-def _where(item: dict[str, Any]) -> str:
-    return f" in the session {item['session']}" if item["session"] else ""
-
-
-def _tool_lines(item: dict[str, Any]) -> list[str]:
-    """What a yes to an outside tool would be a yes to: all of it, or all that has changed."""
-    mark = item["fingerprint"][:_MARK]
-    lines = [
-        f"{item['id']}@{mark}",
-        f"    {item['event']}, {item['effect'] or 'no effect known'}"
-        + (", gone from its server" if item["gone"] else ""),
-        *(f"    {reason}" for reason in item["reasons"]),
-    ]
-    for change in item["diff"]:
-        sides = [("-", change["old"]), ("+", change["new"])]
-        lines.append(f"    {change['field']}:")
-        for sign, text in sides:
-            lines += [f"      {sign} {line}" for line in (text or "").split("\n") if text]
-    return lines
+    items = answer["items"]
+    for line in [line for item in items for line in in_full(item)] if full else table(items):
+        say(line)
+    more = f"; {answer['left_out']} more do not fit, see --effect" if answer["left_out"] else ""
+    say(f"{answer['total']} {status}{more}")
+    if not items:
+        next_step("audit --event review:decide")
+    else:
+        next_step(f"review approve {items[0]['id']}" if full else "review list --full")
 
 
 def ids_in(words: tuple[str, ...]) -> list[str]:
@@ -124,9 +90,9 @@ def _is_plain(word: str) -> bool:
     return not {"/", ":"} & set(word)
 
 
-def _decide(ask: Asked, words: tuple[str, ...], decision: str, note: str) -> None:
+def _decide(ask: Asked, words: tuple[str, ...], **decision: str | None) -> None:
     ids = ids_in(words)
-    answers, refused = _decided(ask, ids, decision, note)
+    answers, refused = _decided(ask, ids, decision)
     if ask.as_json:
         several = {"decided": answers, "refused": [_refusal(*one) for one in refused]}
         print_json(several if len(ids) > 1 else answers[0])
@@ -141,14 +107,14 @@ def _decide(ask: Asked, words: tuple[str, ...], decision: str, note: str) -> Non
 
 
 def _decided(
-    ask: Asked, ids: list[str], decision: str, note: str
+    ask: Asked, ids: list[str], decision: dict[str, str | None]
 ) -> tuple[list[dict[str, Any]], list[tuple[str, RemitError]]]:
     """What came of each; of several, one that is refused does not stop the others."""
     answers, refused = [], []
     for name in ids:
         try:
             with connected(ask.settings()) as remit:
-                data = {"id": name, "decision": decision, "note": note}
+                data = {"id": name} | {key: said for key, said in decision.items() if said}
                 answers.append(remit.call("review:decide", data))
         except RemitError as error:
             if len(ids) == 1 or exit_code(error.code) == UNREACHABLE:
@@ -163,7 +129,7 @@ def _refusal(name: str, error: RemitError) -> dict[str, Any]:
 
 def _say_decided(answer: dict[str, Any]) -> None:
     if answer["kind"] == "approval":
-        who = f"{answer['requested_by']}{_where(answer)}"
+        who = f"{answer['requested_by']}{where(answer)}"
         say(f"{answer['status']}: {answer['event']} for {who}, once")
     elif answer["kind"] == "card":
         may = "may" if answer["status"] == "approved" else "is not to"
@@ -171,9 +137,11 @@ def _say_decided(answer: dict[str, Any]) -> None:
     elif answer["kind"] == "tool":
         may = "may" if answer["status"] == "approved" else "may not"
         names_ = ", ".join(
-            f"{one['tool']}@{one['fingerprint'][:_MARK]}" for one in answer["decided"]
+            f"{one['tool']}@{one['fingerprint'][:MARK]}" for one in answer["decided"]
         )
         say(f"{answer['status']}: of {answer['upstream']} {may} be called: {names_}")
+        for one in answer["held"]:
+            say(f"  {one['tool']} still waits: {one['reason']}")
         say(f"  revision {answer['revision']} is in force")
     else:
         verb = "gets" if answer["status"] == "approved" else "does not get"
@@ -185,16 +153,30 @@ def _say_decided(answer: dict[str, Any]) -> None:
 @review.command()
 @click.argument("id", nargs=-1, required=True, shell_complete=completion.reviews)
 @click.option("--note", default="", help="Why; whoever asked is told.")
+@click.option("--effect", type=click.Choice(EFFECTS), help="Of 'tool:SERVER/*' only these.")
 @asked
-def approve(ask: Asked, id: tuple[str, ...], *, note: str) -> None:  # noqa: A002 - as shown
+def approve(
+    ask: Asked,
+    id: tuple[str, ...],  # noqa: A002 - as shown
+    *,
+    note: str,
+    effect: Effect | None,
+) -> None:
     """Approve calls by ID; capabilities: PROFILE CAPABILITY; card ID; or tool SERVER/TOOL."""
-    _decide(ask, id, "approve", note)
+    _decide(ask, id, decision="approve", note=note, effect=effect)
 
 
 @review.command()
 @click.argument("id", nargs=-1, required=True, shell_complete=completion.reviews)
 @click.option("--note", default="", help="Why; whoever asked is told.")
+@click.option("--effect", type=click.Choice(EFFECTS), help="Of 'tool:SERVER/*' only these.")
 @asked
-def reject(ask: Asked, id: tuple[str, ...], *, note: str) -> None:  # noqa: A002 - as shown
+def reject(
+    ask: Asked,
+    id: tuple[str, ...],  # noqa: A002 - as shown
+    *,
+    note: str,
+    effect: Effect | None,
+) -> None:
     """Reject calls by ID; capabilities: PROFILE CAPABILITY; card ID; or tool SERVER/TOOL."""
-    _decide(ask, id, "reject", note)
+    _decide(ask, id, decision="reject", note=note, effect=effect)

@@ -4,8 +4,9 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from remit.errors import DeniedError, ExceedsParentError, NotFoundError
+from remit.errors import DeniedError, ExceedsParentError, InvalidDataError, NotFoundError
 from remit.handlers import review_capabilities, review_cards, review_tools
+from remit.model.event import Effect
 from remit.model.fields import Key
 from remit.runtime.context import Context
 from remit.runtime.pairs import APPROVAL, CAPABILITY, CARD, Pair, card_in
@@ -18,6 +19,7 @@ Note = Annotated[str, msgspec.Meta(max_length=1000)]
 Status = Literal["pending", "approved", "rejected", "lapsed", "expired"]
 
 _MOST_PAGES = 50
+_KINDS = frozenset({APPROVAL, CAPABILITY, CARD, review_tools.TOOL})
 _DECIDED: dict[str, ReviewStatus] = {"approve": "approved", "reject": "rejected"}
 
 
@@ -26,6 +28,7 @@ async def list_(
     ctx: Context,
     status: Status = "pending",
     kind: Literal["approval", "capability", "card", "tool"] | None = None,
+    effect: Effect | None = None,
     limit: Limit = 50,
     after: Key = "",
 ) -> dict[str, Any]:
@@ -35,22 +38,27 @@ async def list_(
         status: those that wait, those that were decided, or calls whose request or approval has
             lapsed; expired is the old name of lapsed.
         kind: only calls (approval), only capabilities, only cards, or only outside tools.
+        effect: only outside tools that do this.
         limit: how many calls at the most.
         after: the `next` of the page before.
     """
     items: list[dict[str, Any]] = []
+    left_out = 0
+    kinds = _KINDS if kind is None else {kind}
+    kinds = kinds if effect is None else kinds & {review_tools.TOOL}
     decided: ReviewStatus = "expired" if status == "lapsed" else status
-    if kind in (None, CAPABILITY) and not after:
+    if CAPABILITY in kinds and not after:
         items += review_capabilities.listed(ctx, decided)
-    if kind in (None, CARD) and not after:
+    if CARD in kinds and not after:
         items += await review_cards.listed(ctx, decided)
-    if kind in (None, review_tools.TOOL) and not after:
-        items += review_tools.listed(ctx, decided)
+    if review_tools.TOOL in kinds and not after:
+        tools, left_out = review_tools.listed(ctx, decided, effect)
+        items += tools
     cursor = None
-    if kind in (None, APPROVAL):
+    if APPROVAL in kinds:
         found, cursor = await _calls(ctx, decided, limit, after)
         items += found
-    return {"items": items, "total": len(items), "next": cursor}
+    return {"items": items, "total": len(items), "left_out": left_out, "next": cursor}
 
 
 async def _calls(
@@ -135,6 +143,7 @@ async def decide(
     id: Key,  # noqa: A002 - the name on the wire
     decision: Literal["approve", "reject"],
     note: Note = "",
+    effect: Effect | None = None,
 ) -> dict[str, Any]:
     """Approve or reject a call that waits, a capability, a card, or an outside tool.
 
@@ -144,13 +153,16 @@ async def decide(
             'tool:server/*' is all that waits there, was shown and is not suspicious.
         decision: approve or reject; rejecting what is no call takes an approval back.
         note: why; the one who asked is told.
+        effect: with 'tool:server/*' only those tools that do this.
     """
     card = card_in(id)
     if card is not None:
         return await review_cards.decide(ctx, card, _DECIDED[decision], note)
     tool = review_tools.tool_in(id)
     if tool is not None:
-        return await review_tools.decide(ctx, tool, _DECIDED[decision], note)
+        return await review_tools.decide(ctx, tool, _DECIDED[decision], note, effect)
+    if effect is not None:
+        raise InvalidDataError("an effect is named for outside tools alone", hint="leave it out")
     pair = Pair.parse(id)
     if pair is not None:
         return await review_capabilities.decide(ctx, pair, _DECIDED[decision], note)

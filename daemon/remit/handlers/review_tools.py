@@ -9,6 +9,7 @@ import msgspec
 
 from remit.errors import NotFoundError
 from remit.model.cause import Cause
+from remit.model.event import Effect
 from remit.runtime.context import Context
 from remit.runtime.paging import BODY_BYTES
 from remit.store.records import ReviewStatus
@@ -28,17 +29,20 @@ def tool_in(text: str) -> str | None:
     return tool if colon and kind == TOOL else None
 
 
-def listed(ctx: Context, status: ReviewStatus) -> list[dict[str, Any]]:
-    """Tools of one status with what has changed; as many as fit into a message."""
+def listed(
+    ctx: Context, status: ReviewStatus, effect: Effect | None = None
+) -> tuple[list[dict[str, Any]], int]:
+    """Tools of one status with what has changed, as many as fit, and how many were left out."""
     from remit.runtime.outside_pinning import SHARED  # noqa: PLC0415 - with the daemon only
     from remit.runtime.upstream_view import review_view  # noqa: PLC0415 - the same
 
     if not ctx.sees_everything or status not in _STATUS:
-        return []
+        return [], 0
     reviews = ctx.services.tool_reviews
     shown: list[dict[str, Any]] = []
     room = BODY_BYTES // 2
-    for server, name, pin in reviews.with_status(_STATUS[status])[:_MOST]:
+    found = reviews.with_status(_STATUS[status], effect)
+    for server, name, pin in found[:_MOST]:
         entry = review_view(server, name, pin)
         if status == "pending" and pin.status == "trusted":
             entry |= {"status": status, "reasons": [f"{SHARED}: held back from who holds both"]}
@@ -47,10 +51,12 @@ def listed(ctx: Context, status: ReviewStatus) -> list[dict[str, Any]]:
             break
         reviews.show(ctx.principal.id, server.name, name, pin)
         shown.append(entry)
-    return shown
+    return shown, len(found) - len(shown)
 
 
-async def decide(ctx: Context, tool: str, status: ReviewStatus, note: str) -> dict[str, Any]:
+async def decide(
+    ctx: Context, tool: str, status: ReviewStatus, note: str, effect: Effect | None
+) -> dict[str, Any]:
     """Decide about a tool exactly as the caller was shown it."""
     from remit.runtime.tool_reviews import ToolDecision  # noqa: PLC0415 - with the daemon only
     from remit.runtime.upstream_view import review_view  # noqa: PLC0415
@@ -59,12 +65,14 @@ async def decide(ctx: Context, tool: str, status: ReviewStatus, note: str) -> di
         raise NotFoundError(f"there is no review '{TOOL}:{tool}'")
     cause = Cause("reviewed", by=ctx.principal.id, decision=ctx.decision)
     done = await ctx.services.tool_reviews.decide(
-        tool, ToolDecision(_STATUS[status], ctx.principal.id, note, cause)
+        tool, ToolDecision(_STATUS[status], ctx.principal.id, note, cause, effect)
     )
-    entries = [review_view(server, name, server.known.tools[name]) for server, name in done]
+    server, known = done.server, done.server.known.tools
+    entries = [review_view(server, name, known[name]) for name in done.tools]
     answer = {key: value for key, value in entries[0].items() if key != "diff"}
     return answer | {
         "status": status,
         "decided": [{"tool": one["tool"], "fingerprint": one["fingerprint"]} for one in entries],
+        "held": done.held_items(),
         "revision": ctx.services.authority.catalogue.revision,
     }

@@ -23,6 +23,8 @@ class EventSpec(msgspec.Struct, frozen=True, kw_only=True):
     title: str = ""
     """Its name for people, where hosts show one; empty: none."""
     effect: Effect | None = None
+    effect_stated: bool = True
+    """False: nobody said what an outside tool does, and `effect` is the worst that it could be."""
     requires_auth: bool = True
     resource_intensive: bool = False
     open_world: bool = False

@@ -83,6 +83,11 @@ def is_let_in(upstream: Upstream, tool: str) -> bool:
 
 def effect_of(upstream: Upstream, tool: OutsideTool) -> Effect:
     """What a tool does: what the operator says, else what it says itself, else the worst."""
+    return stated_effect(upstream, tool) or "destructive"
+
+
+def stated_effect(upstream: Upstream, tool: OutsideTool) -> Effect | None:
+    """What the operator, or else the tool itself, says that it does; None when nobody does."""
     if tool.name in upstream.effects:
         return upstream.effects[tool.name]
     patterns = [one for one in upstream.effects if one.endswith("*") and _covers(one, tool.name)]
@@ -90,7 +95,9 @@ def effect_of(upstream: Upstream, tool: OutsideTool) -> Effect:
         return upstream.effects[max(patterns, key=len)]
     if tool.annotations.get("readOnlyHint") is True:
         return "read"
-    return "write" if tool.annotations.get("destructiveHint") is False else "destructive"
+    said: dict[object, Effect] = {False: "write", True: "destructive"}
+    hint = tool.annotations.get("destructiveHint")
+    return said[hint] if isinstance(hint, bool) else None
 
 
 def outside_spec(
@@ -115,6 +122,7 @@ def outside_spec(
         tool=tool.name,
         title=visible(title, _TITLE) if isinstance(title, str) else "",
         effect=effect_of(upstream, tool),
+        effect_stated=stated_effect(upstream, tool) is not None,
         open_world=True,
         content=True,
         vouched=vouched,

@@ -4,17 +4,22 @@ A decision is about a fingerprint. Whoever decides names it, or is held to what 
 server that changes a tool between the look and the yes gets no yes.
 """
 
+import itertools
 import re
 from collections.abc import Callable
+from typing import NamedTuple
 
 import anyio
 import msgspec
 
 from remit.config.upstream_pins import Pin, Status
-from remit.errors import ConflictError, NotFoundError, StoreError
+from remit.errors import ConflictError, InvalidDataError, NotFoundError, StoreError
 from remit.model.cause import Cause
+from remit.model.event import Effect
 from remit.model.suggest import did_you_mean
+from remit.policy.outside_names import effect_of
 from remit.runtime.auditor import Auditor
+from remit.runtime.outside_diff import seen
 from remit.runtime.outside_pinning import NEW, decided, fingerprint_of, shown_of
 from remit.runtime.upstream_server import UpstreamServer
 from remit.runtime.upstreams import Upstreams
@@ -25,6 +30,9 @@ ALL = "*"
 MARK = 12
 _MARKED = re.compile(rf"(.+)@([0-9a-f]{{{MARK},64}})")
 _MOST_SHOWN = 20_000
+_MOST_TOLD = 5
+_MOST_HELD = 200
+LOOK = "remit review list --kind tool"
 
 
 class ToolDecision(msgspec.Struct, frozen=True):
@@ -34,6 +42,26 @@ class ToolDecision(msgspec.Struct, frozen=True):
     by: str
     note: str
     cause: Cause
+    effect: Effect | None = None
+    """Of all tools of a server only those that do this."""
+
+
+class Decided(NamedTuple):
+    """What was decided about."""
+
+    server: UpstreamServer
+    tools: list[str]
+    held: dict[str, str]
+    """What else waits and needs a decision of its own, with the reasons."""
+
+    def held_items(self) -> list[dict[str, str]]:
+        """The same as a list, the beginning of it."""
+        return _held(self.held)
+
+
+def _held(held: dict[str, str]) -> list[dict[str, str]]:
+    pairs = itertools.islice(held.items(), _MOST_HELD)
+    return [{"tool": name, "reason": reason} for name, reason in pairs]
 
 
 class ToolReviews:
@@ -47,14 +75,20 @@ class ToolReviews:
         self._clock = clock
         self._shown: dict[tuple[str, str, str], str] = {}
 
-    def with_status(self, status: Status) -> list[tuple[UpstreamServer, str, Pin]]:
-        """Every tool of one status, by server and name; what waits for some callers waits."""
+    def with_status(
+        self, status: Status, effect: Effect | None = None
+    ) -> list[tuple[UpstreamServer, str, Pin]]:
+        """Every tool of one status, by server and name; what waits for some callers waits.
+
+        With an effect only those that do this.
+        """
         return [
             (server, tool, pin)
             for _, server in sorted(self._upstreams.servers.items())
             for tool, pin in sorted(server.known.tools.items())
             if pin.status == status
             or (status == "pending" and self._upstreams.is_held_back(server, pin))
+            if effect is None or _effect(server, pin) == effect
         ]
 
     def show(self, to: str, server: str, tool: str, pin: Pin) -> None:
@@ -64,26 +98,31 @@ class ToolReviews:
             del self._shown[next(iter(self._shown))]
         self._shown[to, server, tool] = shown_of(pin)[1]
 
-    async def decide(self, id_: str, decision: ToolDecision) -> list[tuple[UpstreamServer, str]]:
+    async def decide(self, id_: str, decision: ToolDecision) -> Decided:
         """Decide about `SERVER/TOOL`, `SERVER/TOOL@FINGERPRINT` or `SERVER/*`.
 
-        Answers what was decided about. All tools of a server are those that wait, that were shown,
-        and about which nothing is suspicious; the others are decided about one by one.
+        All tools of a server are those that wait, that were shown, and about which nothing is
+        suspicious; the others are told of, and decided about one by one.
 
         Raises:
             ConflictError: it has changed since it was shown, or is decided so already.
+            InvalidDataError: an effect is named, and it is about one tool.
             NotFoundError: there is no such tool.
             StoreError: the decision cannot be kept.
         """
+        held: dict[str, str] = {}
         async with self._upstreams.changing:
             server, name = self._server(id_)
             if name == ALL and ALL not in server.known.tools:
-                names = self._plain(server, decision)
+                names, held = self._plain(server, decision)
+            elif decision.effect is not None:
+                message = "an effect is named for all tools of a server, not for one"
+                raise InvalidDataError(message, hint=f"tool:{server.name}/{ALL}")
             else:
                 names = [self._checked(server, name, decision)]
             with anyio.CancelScope(shield=True):
                 await self._put(server, names, decision)
-        return [(server, one) for one in names]
+        return Decided(server, names, held)
 
     def _server(self, id_: str) -> tuple[UpstreamServer, str]:
         server, _, tool = id_.partition("/")
@@ -95,19 +134,39 @@ class ToolReviews:
             )
         return found, tool
 
-    def _plain(self, server: UpstreamServer, decision: ToolDecision) -> list[str]:
-        found = [
-            name
-            for name, pin in server.known.tools.items()
-            if pin.status == "pending"
-            and pin.reason == NEW
-            and pin.pending is not None
-            and self._shown.get((decision.by, server.name, name)) == pin.pending_fingerprint
-        ]
-        if not found:
-            message = f"nothing of {server.name!r} waits that you were shown and is not suspicious"
-            raise ConflictError(message, hint="look first: remit review list --kind tool")
-        return sorted(found)
+    def _plain(
+        self, server: UpstreamServer, decision: ToolDecision
+    ) -> tuple[list[str], dict[str, str]]:
+        """What may be decided about together, and what else waits, each with its reason."""
+        waits = [(name, pin) for name, pin in server.known.tools.items() if pin.status == "pending"]
+        held = {name: self._why_alone(server, name, pin, decision) for name, pin in sorted(waits)}
+        found = [name for name, why in held.items() if not why]
+        held = {seen(name): why for name, why in held.items() if why}
+        if found:
+            return found, held
+        if not held:
+            raise ConflictError(f"no tool of {server.name!r} waits", hint="remit upstream list")
+        told = [f"{name}: {why}" for name, why in itertools.islice(held.items(), _MOST_TOLD)]
+        told += [f"and {len(held) - _MOST_TOLD} more"] if len(held) > _MOST_TOLD else []
+        raise ConflictError(
+            f"no tool of {server.name!r} can be decided about with the others: {'; '.join(told)}",
+            hint=f"look at them, then decide one by one: {LOOK}",
+            details={"held": _held(held)},
+        )
+
+    def _why_alone(
+        self, server: UpstreamServer, name: str, pin: Pin, decision: ToolDecision
+    ) -> str:
+        """Why a tool that waits is not among all tools of its server; empty when it is."""
+        if pin.pending is None or pin.reason != NEW:
+            return pin.reason or "it cannot be served"
+        effect = effect_of(server.upstream, pin.pending)
+        if decision.effect is not None and effect != decision.effect:
+            return f"its effect is {effect}"
+        shown = self._shown.get((decision.by, server.name, name))
+        if shown is None:
+            return "you were not shown it"
+        return "" if shown == pin.pending_fingerprint else "it has changed since you were shown it"
 
     def _checked(self, server: UpstreamServer, name: str, decision: ToolDecision) -> str:
         """The tool that is meant, if it may be decided so."""
@@ -122,7 +181,7 @@ class ToolReviews:
             message = f"the tool {name!r} has changed since you were shown it"
             if not mark:
                 message = f"you were not shown the tool {name!r} as it is now"
-            raise ConflictError(message, hint="look at it: remit review list --kind tool")
+            raise ConflictError(message, hint=f"look at it: {LOOK}")
         held = self._upstreams.is_held_back(server, pin)
         if pin.status == decision.status and not (held and decision.status == "trusted"):
             raise ConflictError(f"the tool {name!r} is {pin.status} already")
@@ -182,6 +241,11 @@ class ToolReviews:
                 revision=self._upstreams.revision,
                 details={"upstream": server.name, "tool": name, "fingerprint": mark},
             )
+
+
+def _effect(server: UpstreamServer, pin: Pin) -> Effect | None:
+    tool, _ = shown_of(pin)
+    return None if tool is None else effect_of(server.upstream, tool)
 
 
 def _named(text: str, server: UpstreamServer) -> tuple[str, str]:

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from remit.config.upstream_pins import Pin
-from remit.policy.outside_names import effect_of, is_let_in, outside_event
+from remit.policy.outside_names import effect_of, is_let_in, outside_event, stated_effect
 from remit.runtime.context import Context
 from remit.runtime.outside_diff import seen, tool_diff
 from remit.runtime.outside_pinning import shown_of
@@ -102,6 +102,7 @@ def review_view(server: "UpstreamServer", name: str, pin: Pin) -> dict[str, Any]
         "is_new": before is None,
         "gone": pin.gone,
         "effect": effect_of(upstream, tool) if tool else None,
+        "effect_known": tool is not None and stated_effect(upstream, tool) is not None,
         "reasons": [one for one in pin.reason.split("; ") if one],
         "diff": changes,
         "decided_by": "" if pin.status == "pending" else pin.decided_by,

@@ -52,6 +52,8 @@ class Answer(msgspec.Struct, omit_defaults=True):
     error: Failure | None = None
     decision: str = ""
     revision: int = 0
+    warnings: list[dict[str, str]] = []
+    """What will not work for ever, such as an old name: `code`, `message`, `hint`."""
 
 
 class Progress(msgspec.Struct, omit_defaults=True):

@@ -47,7 +47,7 @@ def test_data_that_do_not_fit_are_refused_with_their_path(
 def test_a_misspelt_field_is_answered_with_what_was_meant(operator: Client) -> None:
     with pytest.raises(InvalidData) as caught:
         operator.call("state:list", {"prefx": "a"})
-    assert caught.value.hint == "did you mean 'prefix'?"
+    assert caught.value.hint == "did you mean 'prefix'? the fields here: after, limit, prefix"
 
 
 def test_a_value_has_a_limit_of_256_kb_to_the_byte(operator: Client) -> None:

@@ -1,7 +1,7 @@
 """Decorated functions: how a signature becomes an event."""
 
 import functools
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 import pytest
@@ -17,6 +17,9 @@ from remit.runtime.registry import Registry
 from remit.store.protocol import Store
 
 CATALOGUE = "  lab: {description: Experiments}\n"
+
+
+STOP = "did you mean 'place'? the fields here: kind, place"
 
 
 class Greeting(msgspec.Struct):
@@ -134,7 +137,60 @@ async def test_an_unknown_field_is_refused_also_by_a_struct_that_would_allow_it(
     registry.event_handler("lab:take", capability="lab")(take)
     answer = await desk(registry).answer("user", "lab:take", {"keyy": "a"})
     assert answer.error is not None
-    assert (answer.error.code, answer.error.hint) == ("invalid_data", "did you mean 'key'?")
+    hint = "did you mean 'key'? the fields here: key"
+    assert (answer.error.code, answer.error.hint) == ("invalid_data", hint)
+
+
+class Stop(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    place: str = ""
+    kind: Literal["short", "long"] = "short"
+
+
+class Trip(msgspec.Struct, forbid_unknown_fields=True):
+    first: Stop = Stop()
+    others: list[str | Stop] = []
+    named: dict[str, Stop] = {}
+    pace: Literal["slow", "fast"] | None = None
+    size: Literal[1, 2] = 1
+
+
+@pytest.mark.parametrize(
+    ("data", "path", "hint"),
+    [
+        pytest.param({"first": {"plce": "x"}}, "$.first.plce", STOP, id="one-level-down"),
+        pytest.param({"others": ["a", {"plce": "x"}]}, "$.others[1].plce", STOP, id="in-a-list"),
+        pytest.param({"named": {"a": {"plce": "x"}}}, "$.named[...].plce", STOP, id="in-a-map"),
+        pytest.param(
+            {"zzz": 1}, "$.zzz", "the fields here: first, named, others, pace, size", id="not-near"
+        ),
+        pytest.param(
+            {"pace": "fats"}, "$.pace", "did you mean 'fast'? it is one of: fast, slow", id="choice"
+        ),
+        pytest.param({"pace": 7}, "$.pace", "it is one of: fast, slow", id="a-number-for-a-choice"),
+        pytest.param({"size": 3}, "$.size", "it is one of: 1, 2", id="numbers"),
+        pytest.param(
+            {"others": [{"kind": "x"}]}, "$.others[0].kind", "it is one of: long, short", id="deep"
+        ),
+    ],
+)
+async def test_a_hint_lists_what_may_stand_at_that_level(
+    registry: Registry, data: dict[str, Any], path: str, hint: str
+) -> None:
+    @registry.event_handler("lab:travel", capability="lab")
+    async def travel(request: Trip) -> str:
+        return request.first.place
+
+    @registry.event_handler("lab:rest", capability="lab")
+    async def rest() -> str:
+        return "now"
+
+    answer = await desk(registry).answer("user", "lab:travel", data)
+    assert answer.error is not None
+    assert (answer.error.code, answer.error.details["path"]) == ("invalid_data", path)
+    assert answer.error.hint == hint
+    empty = await desk(registry).answer("user", "lab:rest", {"a": 1})
+    assert empty.error is not None
+    assert empty.error.hint == "this event takes no data"
 
 
 async def test_constraints_of_the_types_are_kept(registry: Registry) -> None:

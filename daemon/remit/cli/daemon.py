@@ -131,10 +131,12 @@ def call(  # noqa: PLR0913 - one argument an option
     check_value(request)
     try:
         with connected(ask.settings(), key) as remit:
-            answer = remit.call(event, request, timeout=timeout, session=session)
+            answer = remit.ask(event, request, timeout=timeout, session=session)
     except RemitError as error:
         raise _with_quotes(error, pairs) from error
-    print_json(answer)
+    for told in answer.warnings:
+        click.echo(f"warning: {told['message']}\n    hint: {told['hint']}", err=True)
+    print_json(answer.data)
 
 
 def _with_quotes(error: RemitError, pairs: tuple[str, ...]) -> RemitError:

@@ -45,6 +45,8 @@ async def get(ctx: Context, id: Name) -> dict[str, Any]:  # noqa: A002 - the wir
     found = ctx.catalogue.names.get(id, "")
     if found not in visible:
         raise unseen(id, visible, "capability")
+    if found != id:
+        ctx.told_old_name("capability", id, found)
     answer = _card(ctx, found) | gives(ctx.catalogue, found) | _origin(ctx, found)
     answer |= remarks(ctx.catalogue.capabilities[found])
     made = ctx.catalogue.made.get(found)

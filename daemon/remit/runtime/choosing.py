@@ -68,6 +68,8 @@ def _known(ctx: Context, name: str, path: str) -> str:
     found = ctx.catalogue.names.get(name, "")
     if found not in seen:
         raise unseen(name, seen, "capability", details={"path": path}, error=InvalidDataError)
+    if found != name:
+        ctx.told_old_name("capability", name, found)
     return found
 
 
@@ -114,7 +116,7 @@ def spec_warnings(
     Only what the giver named itself, and nothing that it could not find out: for one who does not
     see everything, what it does not hold is the same as what does not exist.
     """
-    found = status_warnings(ctx.catalogue, spec.capabilities)
+    found = [*_old_names(ctx, spec), *status_warnings(ctx.catalogue, spec.capabilities)]
     if spec.inherit:
         return found
     try:
@@ -132,7 +134,7 @@ def spec_warnings(
     if not ctx.sees_everything:
         found += _idle_patterns(ctx, spec)
     else:
-        known = {"review_pending", *STATUS_CODES}
+        known = {"review_pending", "old_name", *STATUS_CODES}
         found += [
             {"code": one.code, "message": one.message, "hint": one.hint}
             for one in problems
@@ -150,6 +152,24 @@ def _idle_patterns(ctx: Context, spec: AgentSpec) -> list[dict[str, str]]:
             message = f"{text!r} matches nothing that you hold: it gives nothing"
             found.append({"code": "dead_pattern", "message": message, "tool": text})
     return found
+
+
+def _old_names(ctx: Context, spec: AgentSpec) -> list[dict[str, str]]:
+    """Capabilities and tools under an old name, as far as the giver may know the present one."""
+    catalogue, everything = ctx.catalogue, ctx.sees_everything
+    used = [("capability", name, catalogue.names.get(name, name)) for name in spec.capabilities]
+    seen = frozenset(visible_capabilities(ctx)) if any(old != new for _, old, new in used) else ()
+    aliases = catalogue.universe.aliases
+    tools = [
+        ("tool", text, aliases[text])
+        for text in (*spec.additional_tools, *spec.disallowed_tools)
+        if text in aliases and (everything or aliases[text] in ctx.grant.events)
+    ]
+    return [
+        {kind: old, "code": "old_name", "message": f"{old!r} is an old name of {new!r}"}
+        for kind, old, new in (*used, *tools)
+        if old != new and (kind == "tool" or everything or new in seen)
+    ]
 
 
 def _dropped(ctx: Context, spec: AgentSpec, own: Grant) -> list[dict[str, str]]:

@@ -13,6 +13,7 @@ from remit.runtime.documented import Documented
 from remit_client.wire import Progress, RequestId
 
 if TYPE_CHECKING:
+    from remit.runtime.old_names import Kind
     from remit.runtime.services import Services
 
 MAX_DEPTH = 16
@@ -58,6 +59,13 @@ class Context(msgspec.Struct, eq=False):
     """By event; those that the catalogue was compiled against."""
     withheld: dict[str, Any] = {}
     """What the audit is told of a failure and the caller is not."""
+    warnings: list[dict[str, str]] | None = None
+    """What the answer says beside its data; None: nothing."""
+
+    def told_old_name(self, kind: "Kind", old: str, new: str) -> None:
+        """Warn the caller that it used an old name of something that it may see."""
+        warning = self.services.old_names.note(self.principal.id, kind, old, new)
+        self.warnings = [*(self.warnings or ()), warning]
 
     @property
     def sees_everything(self) -> bool:

@@ -53,7 +53,7 @@ class Dispatcher:
         numbers = itertools.count(1)
         self._next_decision: Callable[[], str] = lambda: f"{boot}-{next(numbers):x}"
 
-    def submit(  # noqa: C901, PLR0911, PLR0915 - each return is one way out of the door
+    def submit(  # noqa: C901, PLR0911, PLR0912, PLR0915 - each return is one way out of the door
         self, call: Call
     ) -> "Answer | RunningCall | WrittenDenial | OwnCall":
         """Answer at once, or hand back the job that will. Never raises."""
@@ -108,6 +108,8 @@ class Dispatcher:
             call.connection,
             handlers=handlers,
         )
+        if name is not request.event:
+            context.told_old_name("event", request.event, name)
         if name in grant.approval_required:
             return WaitingCall(self._runner, handler, data, context)
         is_written = handler.is_change or self._auditor.wants_grant()
@@ -119,7 +121,8 @@ class Dispatcher:
             return self._runner.failed(context, handler, error)
         if self._watch.waiting:
             self._watch.answered(principal.id, request.session, name)
-        return Answer(request.id, True, result, None, decision, catalogue.revision)  # noqa: FBT003
+        told = context.warnings or []
+        return Answer(request.id, True, result, None, decision, catalogue.revision, told)  # noqa: FBT003
 
     async def dispatch(
         self,

@@ -6,11 +6,12 @@ import msgspec
 
 from remit.errors import InvalidDataError, RemitError
 from remit.model.fields import published_text
-from remit.model.suggest import did_you_mean
+from remit.runtime.data_hints import fields_hint, values_hint
 from remit_client.wire import Failure
 
 _PATH = re.compile(r" - at `(?P<path>[^`]*)`\Z")
 _UNKNOWN_FIELD = re.compile(r"unknown field `(?P<name>[^`]*)`")
+_WRONG_VALUE = re.compile(r"Invalid enum value '?(?P<value>[^']*)")
 _MISSING_FIELD = re.compile(r"missing required field `(?P<name>[^`]*)`")
 
 
@@ -38,12 +39,13 @@ def bad_data(error: Exception, kind: type[msgspec.Struct]) -> InvalidDataError:
     message = published_text(_PATH.sub("", text))
     unknown = _UNKNOWN_FIELD.search(message)
     missing = _MISSING_FIELD.search(message)
-    hint = ""
     if unknown:
+        hint = fields_hint(kind, path, unknown.group("name"))
         path = f"{path}.{unknown.group('name')}"
-        known = kind.__struct_encode_fields__
-        hint = did_you_mean(unknown.group("name"), known) or "this event takes no data"
     elif missing:
         path = f"{path}.{missing.group('name')}"
         hint = f"add {missing.group('name')!r}"
+    else:
+        value = _WRONG_VALUE.match(message)
+        hint = values_hint(kind, path, value.group("value") if value else "")
     return InvalidDataError(message, hint=hint, details={"path": path})

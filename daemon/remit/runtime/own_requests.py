@@ -107,7 +107,12 @@ class OwnCall:
         if event is None:
             return await self._instead(meant)
         entry = tool_entry(handlers[event], name, pinned=event in grant.pinned)
-        return self._answer({"tool": entry, "revision": catalogue.revision})
+        answer = self._answer({"tool": entry, "revision": catalogue.revision})
+        old = name.removeprefix(tool_id(""))
+        if catalogue.universe.aliases.get(old) == event:
+            caller = asked.call.principal.id
+            answer.warnings = [self._services.old_names.note(caller, "event", old, event)]
+        return answer
 
     async def _skills(self) -> Answer:
         """A page of skills; none, and no denial, for a caller that may not list them."""

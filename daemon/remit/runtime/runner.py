@@ -69,6 +69,7 @@ class Runner:
             error=failure,
             decision=context.decision,
             revision=context.catalogue.revision,
+            warnings=context.warnings or [],
         )
 
     async def run_approved(self, handler: Handler, data: Any, context: Context) -> Answer:

@@ -22,6 +22,7 @@ from remit.runtime.launcher import Launcher
 from remit.runtime.made_capabilities import MadeCapabilities
 from remit.runtime.mailbox import Mailbox
 from remit.runtime.meter import Meter
+from remit.runtime.old_names import OldNames
 from remit.runtime.reloader import Reloader
 from remit.runtime.session_keeper import SessionKeeper
 from remit.runtime.token_keeper import TokenKeeper
@@ -69,3 +70,4 @@ class Services(msgspec.Struct, eq=False, kw_only=True):
     state_value_limit: int = 262_144
     web: WebAccess = WebAccess()
     file_limits: FileLimits = FileLimits()
+    old_names: OldNames = msgspec.field(default_factory=OldNames)

@@ -58,7 +58,12 @@ def respond_problem(request: AnyRequest, error: ProblemError) -> Response[bytes]
 
 
 def _decided(answer: Answer) -> dict[str, str]:
-    return {"Remit-Decision": answer.decision, "Remit-Revision": str(answer.revision)}
+    told = {"Remit-Decision": answer.decision, "Remit-Revision": str(answer.revision)}
+    if answer.warnings:
+        told["Remit-Warning"] = ", ".join(
+            f"{one['code']}; {one['message']}" for one in answer.warnings
+        )
+    return told
 
 
 def _matches(shown: str, tag: str) -> bool:

@@ -91,7 +91,9 @@ def _cors(origins: list[str]) -> CORSConfig:
         allow_origins=origins,
         allow_methods=["GET", "POST", "PATCH", "DELETE", "HEAD", "OPTIONS"],
         allow_headers=["Authorization", "Content-Type", "If-None-Match", "Remit-Session"],
-        expose_headers=["ETag", "Remit-Decision", "Remit-Revision", "X-Request-Id"],
+        expose_headers=[
+            *("ETag", "Remit-Decision", "Remit-Revision", "Remit-Warning", "X-Request-Id")
+        ],
         allow_credentials=False,
     )
 

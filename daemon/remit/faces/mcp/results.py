@@ -1,5 +1,6 @@
 """Answers as results of a tool call: for a model to read, and for a program to use."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -13,6 +14,8 @@ DECISION = "remit/decision"
 CODE = "remit/code"
 REVISION = "remit/revision"
 """The revision that a list follows from."""
+WARNINGS = "remit/warnings"
+"""What will not work for ever, such as an old name."""
 _DONE = "done"
 COMPLETE = {"resultType": "complete"}
 """What every result says from 2026-07-28 on; earlier eras drop it."""
@@ -49,7 +52,7 @@ def result_of(answer: Answer, tool: Tool) -> dict[str, Any]:
         result = {"content": [_text(_DONE if data is None else text)]}
         if isinstance(plain, dict):
             result["structuredContent"] = plain
-    return result | COMPLETE | _meta(answer.decision)
+    return result | COMPLETE | _meta(answer.decision, warnings=[*tool.warnings, *answer.warnings])
 
 
 def failure_result(error: Failure, decision: str = "") -> dict[str, Any]:
@@ -75,8 +78,12 @@ def _text(text: str) -> dict[str, Any]:
     return {"type": "text", "text": text}
 
 
-def _meta(decision: str, **more: str) -> dict[str, Any]:
-    marks = {CODE: more["code"]} if "code" in more else {}
+def _meta(
+    decision: str, *, code: str = "", warnings: Sequence[dict[str, str]] = ()
+) -> dict[str, Any]:
+    marks: dict[str, Any] = {CODE: code} if code else {}
     if decision:
         marks[DECISION] = decision
+    if warnings:
+        marks[WARNINGS] = list(warnings)
     return {"_meta": marks} if marks else {}

@@ -5,7 +5,7 @@ may ask for itself, so the list never shows more than may be used. `exposure` sa
 stands in the list; the rest is found by asking.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -30,6 +30,8 @@ class Tool(msgspec.Struct, frozen=True, eq=False):
     wire: Wire
     content: bool = False
     """Whether its answers are content blocks already."""
+    warnings: Sequence[dict[str, str]] = ()
+    """What is said with each answer: that it was named by an old name."""
 
 
 class Toolset(msgspec.Struct, frozen=True, eq=False):
@@ -82,7 +84,9 @@ async def fetch_toolset(caller: Caller) -> Toolset:
 async def fetch_tool(caller: Caller, name: str) -> Tool | Answer:
     """The tool that a caller means by a name; else a refusal, which was written down."""
     answer = await caller.ask(TOOL, {"name": name})
-    return answer if answer.error is not None else _tool(answer.data["tool"])
+    if answer.error is not None:
+        return answer
+    return msgspec.structs.replace(_tool(answer.data["tool"]), warnings=answer.warnings)
 
 
 def id_in(text: Any) -> str | None:

@@ -4,6 +4,7 @@ import pytest
 from tests.policy.texts import CAPABILITIES, compiled, event
 
 from remit.errors import NotFoundError
+from remit.policy.decide import decide
 from remit.policy.explain import Explanation, explain
 
 CATALOGUE = """capabilities:
@@ -115,6 +116,22 @@ def test_a_pending_review_is_named() -> None:
     listed = why("web:fetch", "{name: p, additional_tools: [web:fetch]}", capabilities=CAPABILITIES)
     assert (listed.reason, listed.pending) == ("review_pending", ("network",))
     assert listed.granted_by == ()
+
+
+def test_what_a_pending_capability_would_bring_by_what_it_requires_waits_with_it() -> None:
+    text = (
+        "capabilities:\n"
+        "  admin: {description: d, requires: [books, gone], event_patterns: [state:set],"
+        " security_review_required: true}\n"
+        "  books: {description: d, event_patterns: [state:get]}\n"
+        "  gone: {description: d, event_patterns: [state:delete], status: retired}\n"
+    )
+    catalogue = compiled(text, "{name: p, capabilities: [admin]}")
+    for name in ("state:set", "state:get"):
+        answer = explain(catalogue, "p", name)
+        assert (answer.reason, answer.pending) == ("review_pending", ("admin",))
+        assert (answer.reason, answer.repair) == (decide(catalogue.grants["p"], name), None)
+    assert explain(catalogue, "p", "state:delete").reason == "no_grant"
 
 
 def test_an_event_asked_for_by_its_old_name_is_explained_by_its_present_one() -> None:

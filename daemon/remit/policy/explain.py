@@ -335,11 +335,15 @@ def _pending(
 
     By patterns alone, as in `decide.refusal`: the answer must not tell which events exist.
     """
-    waiting = set(held)
+    waiting = {name: catalogue.closures[name] for name in held}
     listed = (catalogue.universe.present(entry.pattern) for entry in layer.allowed if entry.pattern)
     if any(pattern.covers(event) for pattern in listed):
-        waiting.update(gated)
-    return tuple(name for name in sorted(waiting) if _speaks_of(catalogue, name, event))
+        waiting = {name: (name,) for name in gated} | waiting
+    return tuple(
+        name
+        for name, parts in sorted(waiting.items())
+        if any(_speaks_of(catalogue, part, event) for part in parts)
+    )
 
 
 def _speaks_of(catalogue: Catalogue, name: str, event: str) -> bool:

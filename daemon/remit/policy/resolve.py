@@ -251,10 +251,14 @@ def refusals(catalogue: Catalogue, layer: Layer, holding: Holding, gated: Iterab
 def _pending_patterns(
     catalogue: Catalogue, held: Iterable[str], gated: Iterable[str], allowed: Iterable[ToolEntry]
 ) -> tuple[EventPattern, ...]:
-    """What approvals would allow: all of a held capability, of others what allow lists name."""
+    """What approvals would allow: all of a held capability, of others what allow lists name.
+
+    All of one is what it requires as well: that is shown to whoever approves it.
+    """
     listed = [catalogue.universe.present(entry.pattern) for entry in allowed if entry.pattern]
     shared = (one.overlap(other) for other in _patterns_of(catalogue, gated) for one in listed)
-    return (*_patterns_of(catalogue, held), *(pattern for pattern in shared if pattern))
+    brought = {part for name in held for part in catalogue.closures[name]}
+    return (*_patterns_of(catalogue, brought), *(pattern for pattern in shared if pattern))
 
 
 def _patterns_of(catalogue: Catalogue, names: Iterable[str]) -> tuple[EventPattern, ...]:

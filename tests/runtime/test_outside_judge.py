@@ -40,6 +40,12 @@ def test_the_name_of_a_tool_that_every_host_lists_is_doubted() -> None:
         assert JUDGE.doubts(OutsideTool(name=name)) == ["its name is that of a tool of remit"]
 
 
+@pytest.mark.parametrize("name", ["mcp__south__count_fish", "MCP--south--count_fish"])
+def test_a_name_in_the_form_that_names_another_server_is_doubted(name: str) -> None:
+    [doubt] = JUDGE.doubts(OutsideTool(name=name))
+    assert doubt == "its name is written as if it were a tool of another server"
+
+
 def test_the_name_of_another_tool_of_ours_is_no_doubt_for_everybody() -> None:
     assert JUDGE.doubts(OutsideTool(name="web_fetch")) == []  # it is held back from some callers
 

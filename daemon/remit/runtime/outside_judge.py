@@ -22,6 +22,8 @@ MAX_DEFINITION = 262_144
 """Bytes of what a tool says about itself."""
 _RESERVED = frozenset({META_TOOL, CALL_TOOL})
 """Every host may list these."""
+_LONG_FORM = "mcp__"
+"""How the name begins that a tool gets with the name of its server."""
 _LONGEST_NAME = 128
 _MOST_RULES = 3
 _MOST_TEXT = 200_000
@@ -96,6 +98,9 @@ class Judge:
             yield SHARED
             return
         if name in self._own:  # it is held back from whoever holds both
+            return
+        if name.lower().replace("-", "_").startswith(_LONG_FORM):
+            yield "its name is written as if it were a tool of another server"
             return
         found = self._looks.get(look_of(name), {})
         # The same name elsewhere is a plain conflict: both are shown with the name of their server.

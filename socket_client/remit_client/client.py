@@ -7,6 +7,7 @@ from typing import Any
 
 import anyio
 from anyio.abc import TaskGroup
+from anyio.lowlevel import checkpoint
 
 from remit_client.address import find_address
 from remit_client.codec import Question, encode_cancel, encode_question
@@ -106,6 +107,7 @@ class Client:
         with anyio.move_on_after(CONNECT_SECONDS):
             while not self._dealer.up:
                 if self._dealer.refusal is not None:
+                    await checkpoint()
                     raise self._dealer.refusal
                 await self._changed.wait()
             return
@@ -139,6 +141,8 @@ class Client:
         pending = self._ledger.pending[request_id] = Pending(on_progress, done.set)
         try:
             if not self._post(REQUEST, body):
+                # Whoever tries again at once must let the loss be noticed, and others go on.
+                await checkpoint()
                 raise self._dealer.unreachable()
             await done.wait()
         finally:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+import zmq
 from anyio.abc import TaskStatus
 from tests.faces.zmq.world import EchoDoor, People, until, world
 
@@ -84,6 +85,19 @@ async def test_a_revoked_client_hears_that_it_is_unauthorised(tmp_path: Path) ->
         with anyio.fail_after(5):
             while (code := await code_of(remit.call, "test:who")) != "unauthorised":
                 assert code in ("connection_lost", "unreachable")
+
+
+async def test_a_caller_that_tries_again_at_once_lets_the_loss_be_noticed(tmp_path: Path) -> None:
+    async with world(tmp_path) as served, remit_client.connect(key=served.key()) as remit:
+        await remit.call("test:who")
+        served.people.revoke("ann")
+        served.face.evict("ann")
+        # libzmq has noticed that the connection is gone; nothing else has had a chance to.
+        while remit._dealer.socket.get(zmq.EVENTS) & zmq.POLLOUT:
+            pass
+        codes = [await code_of(remit.call, "test:who") for _ in range(20)]
+        assert codes[0] == "unreachable"
+        assert codes[-1] == "unauthorised"
 
 
 class Daemon:

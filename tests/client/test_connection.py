@@ -93,7 +93,7 @@ async def test_a_caller_that_tries_again_at_once_lets_the_loss_be_noticed(tmp_pa
         served.people.revoke("ann")
         served.face.evict("ann")
         # libzmq has noticed that the connection is gone; nothing else has had a chance to.
-        while remit._dealer.socket.get(zmq.EVENTS) & zmq.POLLOUT:
+        while int(remit._dealer.socket.get(zmq.EVENTS)) & zmq.POLLOUT:
             pass
         codes = [await code_of(remit.call, "test:who") for _ in range(20)]
         assert codes[0] == "unreachable"

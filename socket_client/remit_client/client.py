@@ -1,7 +1,7 @@
 """The asynchronous client."""
 
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +92,8 @@ class Client:
         subscription = Subscription((LIST_NEWS,))
         self._ledger.inboxes.append(subscription)
         try:
-            await self.call(LIST_NEWS)
+            with suppress(ConnectionLost):  # asked for again with the next connection
+                await self.call(LIST_NEWS)
             yield subscription
         finally:
             self._ledger.inboxes.remove(subscription)

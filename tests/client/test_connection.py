@@ -12,6 +12,7 @@ from tests.faces.zmq.world import EchoDoor, People, until, world
 import remit_client
 from remit.faces.zmq import Face, Limits, Parcel, serve
 from remit_client import RemitError
+from remit_client.client import LIST_NEWS
 from remit_client.keys import Key, new_key
 
 
@@ -98,6 +99,30 @@ async def test_a_caller_that_tries_again_at_once_lets_the_loss_be_noticed(tmp_pa
         codes = [await code_of(remit.call, "test:who") for _ in range(20)]
         assert codes[0] == "unreachable"
         assert codes[-1] == "unauthorised"
+
+
+@pytest.mark.parametrize("is_revoked", [False, True])
+async def test_news_of_lists_outlives_a_connection_that_breaks_while_it_is_asked_for(
+    tmp_path: Path, *, is_revoked: bool
+) -> None:
+    async with world(tmp_path) as served, remit_client.connect(key=served.key()) as remit:
+        served.door.held.add(LIST_NEWS)
+
+        async def cut() -> None:
+            await until(lambda: served.face.stats.jobs == 1)
+            served.door.held.discard(LIST_NEWS)
+            if is_revoked:
+                served.people.revoke("ann")
+            served.face.evict("ann")
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(cut)
+            async with remit.list_news() as news:
+                if is_revoked:
+                    with anyio.fail_after(5), pytest.raises(remit_client.Unauthorised):
+                        await anext(news)
+                else:
+                    await until(lambda: served.door.seen == [LIST_NEWS, LIST_NEWS])
 
 
 class Daemon:

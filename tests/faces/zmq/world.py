@@ -52,6 +52,7 @@ class EchoDoor:
 
     def __init__(self) -> None:
         self.gate = anyio.Event()
+        self.held = {"test:wait", "test:steps", "test:fail"}
         self.running: dict[str, int] = {}
         self.cancelled: list[str] = []
         self.seen: list[str] = []
@@ -61,7 +62,7 @@ class EchoDoor:
         self.seen.append(request.event)
         if request.event == "test:crash":
             raise RuntimeError("a door that breaks its promise")
-        if request.event in ("test:wait", "test:steps", "test:fail"):
+        if request.event in self.held:
             return _Job(lambda: self._later(call))
         if request.event == "test:denied":
             failure = Failure("denied", "you may not", "ask", {"reason": "not_granted"})

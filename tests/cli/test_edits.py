@@ -313,9 +313,28 @@ def test_a_written_migration_keeps_comments_and_grants(
     assert "# Who reads." in printed.out
     assert "allowed_tools" not in printed.out
     assert clerk.stat().st_mode & 0o777 == 0o640
+    for comment in ("# Old style: every event by name.", "# state:get: one", "# state:list: two"):
+        assert comment in printed.out
+    backup = clerk.with_name("clerk.yaml.bak")
+    assert backup.read_text() == COMMENTED
+    assert f"the old text is in {backup}" in printed.err
+    shell.run("migrate", str(clerk), "--write", *options(folders))
+    assert backup.read_text() == COMMENTED
     after = shell.json("resolve", "clerk", *options(folders))
     assert after["allowed_events"] == before["allowed_events"]
     assert after["allowed_claude_tools"] == before["allowed_claude_tools"]
+
+
+def test_a_catalogue_is_not_migrated_and_the_way_is_told(
+    shell: Shell, folders: tuple[Path, Path]
+) -> None:
+    catalogue = folders[1] / "capabilities.yaml"
+    done = shell.run("migrate", str(catalogue), "--write")
+    assert done.code == 2
+    assert len(done.err.splitlines()) == 2
+    assert "defines capabilities; what is migrated is the explicit list of one profile" in done.err
+    assert f"remit migrate {folders[1]}/compositions/NAME.yaml" in done.err
+    assert list(folders[1].glob("*.bak*")) == []
 
 
 def test_a_file_outside_the_compositions_is_not_migrated(

@@ -1,5 +1,7 @@
 """A migrated file: the same grant, in the operator's own handwriting."""
 
+import re
+
 import pytest
 
 from remit.config.definitions import parse_definitions
@@ -218,6 +220,8 @@ components:
   # the explicit list
   - name: capabilities
     inline:
+      # reading
+      # state:list: quoted
       state_write: true
   - name: tool_overrides
     inline:
@@ -246,6 +250,7 @@ name: worker
 # what it may do
 capabilities:
   messaging: true
+  # state:get: first
   state_read: true
 additional_tools:
 
@@ -256,6 +261,62 @@ prompt: |
   hard.
 limits: {max_depth: 1}   # not deep
 """
+    )
+
+
+BRACKETS_WITH_COMMENTS = """\
+name: worker
+allowed_tools: [
+  # the first of them
+  state:get,  # one
+  state:list,
+  message:read, agent:list,  # who is there
+  odd:one,
+]
+"""
+
+BETWEEN = """\
+name: worker
+components:
+  - name: ksi_tools
+    inline:
+      # what it may
+      allowed_tools:   # all of it
+        - state:get
+        - state:list
+      # what it may not: "#1" is no comment
+      disallowed_tools: ["message:read"]   # nobody reads
+"""
+
+ALREADY = """\
+name: worker
+capabilities: [state_read]
+additional_tools:
+  - state:get   # twice, to be sure
+"""
+
+COMMENTED = STYLES | {
+    "brackets-with-comments": BRACKETS_WITH_COMMENTS,
+    "between": BETWEEN,
+    "already": ALREADY,
+    "only-base": ONLY_BASE.replace("system:health]}", "system:health]}  # how it is"),
+    "single": SINGLE.replace("state:get", "state:get  # alone"),
+    "flow": FLOW.replace("}\n", "}  # short\n"),
+}
+
+
+@pytest.mark.parametrize("text", COMMENTED.values(), ids=COMMENTED)
+def test_no_comment_is_lost(text: str) -> None:
+    new = rewritten(text)
+    for line in text.splitlines():
+        said = re.search(r"(?:^|\s)#(.*)", line)
+        assert said is None or said.group(1).strip() in new, new
+    assert rewritten(new) == new
+
+
+def test_a_comment_on_an_entry_stands_above_the_capability_that_it_became() -> None:
+    assert "# the first of them\n# state:get: one\ncapabilities: {state_read: true}\n" in rewritten(
+        BRACKETS_WITH_COMMENTS
     )
 
 

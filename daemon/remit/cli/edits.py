@@ -22,7 +22,7 @@ from remit.cli.outcome import (
 )
 from remit.config.launch_commands import Commands, launcher_warnings
 from remit.config.settings_table import Settings
-from remit.errors import NotFoundError
+from remit.errors import InvalidDataError, NotFoundError
 from remit.model.suggest import did_you_mean
 from remit.policy.lint import lint as find_drift
 from remit.runtime.plans import plan_between
@@ -190,13 +190,14 @@ def lint(ask: Asked) -> None:
 
 @click.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--write", is_flag=True, help="Put the new text into the file.")
+@click.option("--write", is_flag=True, help="Put the new text into the file; the old is kept.")
 @asked_about_definitions
 def migrate(ask: Asked, file: Path, *, write: bool) -> None:
     """Turn the explicit list of a composition FILE into capabilities that resolve to the same."""
     from remit.config.rewrite import rewrite_composition  # noqa: PLC0415 - only this needs them
     from remit.policy.migrate import migrate as migrate_profile  # noqa: PLC0415
 
+    _refuse_catalogue(file)
     folder = ask.compositions or str(file.parent)
     bench = open_workbench(ask.settings(compositions=folder), ask.events)
     composition = next(
@@ -208,29 +209,57 @@ def migrate(ask: Asked, file: Path, *, write: bool) -> None:
     migration = migrate_profile(bench.catalogue, composition)
     raw = file.read_bytes()
     text = rewrite_composition(raw.decode("utf-8-sig"), migration)
-    if write:
-        _replace(file, text)
+    backup = _replace(file, text) if write else None
     if ask.as_json:
-        print_json(migration.to_json())
-    else:
-        click.echo(text, nl=False)
-        _say_migrated(migration.to_json(), file if write else None)
+        print_json(migration.to_json() | {"backup": str(backup) if backup else None})
+        return
+    click.echo(text, nl=False)
+    _say_migrated(migration.to_json(), file, backup)
+    step = f"resolve {composition.name}" if write else f"migrate {shlex.quote(str(file))} --write"
+    next_step(step, aside=True)
+
+
+def _refuse_catalogue(file: Path) -> None:
+    """A catalogue has nothing to migrate, and its errors as a composition help nobody.
+
+    Raises:
+        InvalidDataError: the file defines capabilities.
+    """
+    from remit.config.nodes import Mapping, parse_yaml  # noqa: PLC0415 - only this needs it
+
+    node, _ = parse_yaml(file.read_bytes(), str(file))
+    keys = {key.text for key, _ in node.pairs} if isinstance(node, Mapping) else set()
+    if "capabilities" in keys and "name" not in keys:
+        raise InvalidDataError(
+            f"{file} defines capabilities; what is migrated is the explicit list of one profile",
+            hint=f"name a composition: remit migrate {file.parent / 'compositions' / 'NAME.yaml'}",
+        )
 
 
 def _is_file(shown: str, file: Path) -> bool:
     return Path(shown).resolve() == file.resolve()
 
 
-def _replace(file: Path, text: str) -> None:
-    """Write beside the file and rename, so that a cut-off run leaves the old text."""
+def _replace(file: Path, text: str) -> Path:
+    """Keep the old text beside the file, then put the new one in its place; answers where.
+
+    The new text is written beside the file and renamed, so that a cut-off run leaves the old one.
+    """
+    import shutil  # noqa: PLC0415 - only this command copies
+
+    names = (file.with_name(f"{file.name}.bak{number or ''}") for number in range(1000))
+    backup = next(path for path in names if not path.exists())
+    shutil.copy2(file, backup)
     temporary = file.with_name(f".{file.name}.new")
     temporary.write_bytes(text.encode())
     temporary.chmod(file.stat().st_mode & 0o777)
     temporary.replace(file)
+    return backup
 
 
-def _say_migrated(report: dict[str, Any], written: Path | None) -> None:
+def _say_migrated(report: dict[str, Any], file: Path, backup: Path | None) -> None:
     for name, (old, new) in report.get("limits_changed", {}).items():
         click.echo(f"note: {name} becomes {limit_text(new)} (was {limit_text(old)})", err=True)
     proof = "the same events and tools before and after, proven by resolving both"
-    click.echo(f"{f'written to {written}; ' if written else ''}{proof}", err=True)
+    written = f"written to {file}, and the old text is in {backup}; " if backup else ""
+    click.echo(f"{written}{proof}", err=True)

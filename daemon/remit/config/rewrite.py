@@ -9,6 +9,7 @@ from remit.config.composition_file import read_composition_file
 from remit.config.kinds import Report
 from remit.config.nodes import Node, Scalar, parse_yaml
 from remit.config.tool_lists import DENYING, GRANTING, NEW_KEYS, Additions, ToolLists, distinct
+from remit.config.yaml_comments import with_comments_of
 from remit.config.yaml_edit import Editor, Entry, find_pair, flow_list, is_flow, list_lines, plain
 from remit.errors import ConflictError
 from remit.model.composition import Composition
@@ -22,10 +23,11 @@ def rewrite_composition(text: str, migration: Migration) -> str:
         ConflictError: the file is written in a way that cannot be edited safely.
     """
     newline = "\r\n" if "\r\n" in text else "\n"
-    editor = Editor(text.replace("\r\n", "\n"))
+    text = text.replace("\r\n", "\n")
+    editor = Editor(text)
     if isinstance(editor.root, yaml.MappingNode):
         _Rewrite(editor, editor.root, migration).run()
-    result = editor.result()
+    result = with_comments_of(text, editor.result(), migration.homes)
     _check(result, migration)
     return result.replace("\n", newline)
 

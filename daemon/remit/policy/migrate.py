@@ -37,6 +37,8 @@ class Migration(msgspec.Struct, frozen=True, kw_only=True):
     limits_changed: dict[str, list[Any]]
     composition: Composition
     """The migrated profile itself."""
+    homes: dict[str, str]
+    """For each entry that became a capability, that capability."""
 
     def to_json(self) -> dict[str, Any]:
         """The shape that outside programs read."""
@@ -76,6 +78,7 @@ def migrate(catalogue: Catalogue, composition: Composition) -> Migration:
         denied=denied,
         limits_changed=changed,
         composition=migrated,
+        homes=_homes(offer, chosen, explicit),
     )
 
 
@@ -153,6 +156,18 @@ def _additional(offer: Offer, chosen: Iterable[str], explicit: list[Text]) -> tu
     spelling = {canonical(text.text): text.text for text in reversed(explicit)}
     texts.update(spelling.get(name, name) for name in offer.bits.names(singles))
     return tuple(sorted(texts.union(offer.kept)))
+
+
+def _homes(offer: Offer, chosen: Iterable[str], explicit: list[Text]) -> dict[str, str]:
+    """The new capability that gives most of each entry."""
+    found = {}
+    for text in explicit:
+        bits = offer.bits.of_entry(ToolEntry.parse(text.text, text.place))
+        shares = {name: (offer.need.pieces[name].covers & bits).bit_count() for name in chosen}
+        best = max(sorted(shares), key=shares.__getitem__, default="")
+        if best and shares[best]:
+            found[text.text] = best
+    return found
 
 
 def _denials(offer: Offer, chosen: Iterable[str]) -> tuple[str, ...]:

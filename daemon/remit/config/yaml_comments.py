@@ -54,7 +54,8 @@ def with_comments_of(old: str, new: str, homes: Mapping[str, str]) -> str:
         homes: for each entry that became a capability, that capability.
     """
     kept = Counter(comment.text for comment in comments_in(new))
-    entries = list(_entries(Editor(old).root))
+    root = Editor(old).root
+    entries = [] if root is None else list(_entries(root))
     lines: dict[str, list[str]] = {}
     for comment in comments_in(old):
         if kept[comment.text]:
@@ -96,8 +97,9 @@ def _entry_of(comment: Comment, entries: list[yaml.Node], text: str) -> str:
 def _inserted(text: str, lines: Mapping[str, list[str]]) -> str:
     """The text with lines above its capabilities; what has no home stands above the first one."""
     editor = Editor(text)
-    places = dict(_capability_lines(editor.root))
-    first = min(places.values(), default=editor.root.start_mark.line)
+    places = dict(_capability_lines(editor.root)) if editor.root else {}
+    top = editor.root.start_mark.line if editor.root else 0
+    first = min(places.values(), default=top)
     for name, comments in lines.items():
         line = places.get(name, first)
         indent = re.match(r"[ \t]*", editor.line(line))

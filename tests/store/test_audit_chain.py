@@ -175,6 +175,7 @@ async def test_a_broken_log_is_not_rotated_because_that_would_hide_it(path: str)
 async def test_a_long_log_is_walked_rotated_and_searched_in_parts(
     path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("remit.store.audit_table.CHUNK_ROWS", 3)
     monkeypatch.setattr("remit.store.sqlite_audit.CHUNK_ROWS", 3)
     monkeypatch.setattr("remit.store.sqlite_audit.WINDOW_ROWS", 2)
     parts: list[Sequence[AuditRow]] = []
@@ -190,6 +191,7 @@ async def test_a_long_log_is_walked_rotated_and_searched_in_parts(
 async def test_an_archive_that_fails_on_a_later_part_deletes_nothing(
     path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("remit.store.audit_table.CHUNK_ROWS", 3)
     monkeypatch.setattr("remit.store.sqlite_audit.CHUNK_ROWS", 3)
 
     def fail_later(rows: Sequence[AuditRow]) -> None:

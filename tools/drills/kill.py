@@ -43,6 +43,7 @@ def play(promises: Promises, rounds: int, deadline: float) -> int:
                 return number
             anyio.run(write_and_kill, promises, daemon, dice.uniform(0.0, LATEST))
             daemon.wait()
+            promises.prove_files()
             is_broken = number % 2 == 1
             promises.write_again(broken=is_broken)
             daemon = stage.start()

@@ -6,6 +6,7 @@ wholly or not at all.
 """
 
 import itertools
+import json
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -33,6 +34,8 @@ GONE = (ConnectionLost, Unreachable)
 """How a call may end when its daemon does: nobody claims that it was done."""
 HANG_SECONDS = 20.0
 PAGE = 500
+ONE_COMMIT = 256
+"""Rows of one commit at the most."""
 
 Step = Callable[[remit_client.Client, int], Awaitable[None]]
 
@@ -49,6 +52,8 @@ class Promises:
         self.begun = 0
         """What was written to the audit and never answered."""
         self.half = 0
+        self.most_behind = 0
+        """Rows that the head of the audit was behind after a kill."""
         self._numbers = itertools.count(1)
         self._sent: dict[str, int] = {}
         self._kept: dict[str, int] = {}
@@ -68,7 +73,19 @@ class Promises:
             "under_way": dict(sorted(self.open.items())),
             "begun_without_answer": self.begun,
             "spawns_without_answer": self.half,
+            "head_behind_rows": self.most_behind,
         }
+
+    def prove_files(self) -> None:
+        """Prove the audit as a dead daemon left it: its head is at the end, or a commit away."""
+        done = self.stage.run("audit", "verify")
+        found = json.loads(done.stdout or "{}")
+        if not found.get("ok"):
+            self.problems.append(f"the audit after a kill: {done.stdout}{done.stderr}")
+            return
+        self.most_behind = max(self.most_behind, found["signed"]["behind"])
+        if self.most_behind > ONE_COMMIT:
+            self.problems.append(f"the head is {found['signed']['behind']} rows behind")
 
     # ---- definitions ----
 

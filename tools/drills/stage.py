@@ -85,9 +85,9 @@ class Stage:
             check=False,
         )
 
-    def audit_problem(self) -> str:
+    def audit_problem(self, *options: str) -> str:
         """What `remit audit verify` finds wrong; empty when the chain is whole."""
-        done = self.run("audit", "verify")
+        done = self.run("audit", "verify", *options)
         if done.returncode:
             return f"remit audit verify ends with {done.returncode}: {done.stdout}{done.stderr}"
         return ""

@@ -37,6 +37,7 @@ from remit.runtime.full_reload import reload_everything
 from remit.runtime.handler import Handler
 from remit.runtime.services import Services
 from remit.runtime.table import HandlerTable
+from remit.store.audit_head import HeadFile, HeadKeeper
 from remit.store.reserve import Reserve
 from remit.store.sqlite import SqliteStore
 
@@ -95,7 +96,9 @@ async def run_daemon(settings: Settings) -> AsyncGenerator[Daemon]:
         keys = first_keys(home)
         table = HandlerTable(_handlers(settings))
         reserve = Reserve(home.reserve, settings.disk_reserve)
-        async with SqliteStore(str(home.database), reserve=reserve) as store:
+        head = HeadKeeper(HeadFile(home.audit_head, keys.server_secret))
+        async with SqliteStore(str(home.database), reserve=reserve, head=head) as store:
+            await _look_at_audit(store)
             services, difference = await open_services(settings, store, table, keys.operator_public)
             dispatcher = Dispatcher(services, timeout=settings.request_timeout)
             limits = Limits(in_flight=settings.max_in_flight, drain_seconds=settings.drain_timeout)
@@ -115,6 +118,12 @@ async def run_daemon(settings: Settings) -> AsyncGenerator[Daemon]:
                 with _findable(home, settings, services, face.endpoint):
                     async with _beside(settings, daemon, face.endpoint):
                         yield daemon
+
+
+async def _look_at_audit(store: SqliteStore) -> None:
+    head = await store.audit_head()
+    if head is not None and head.problem:
+        log.error("audit_broken", problem=head.problem, hint="remit audit verify")
 
 
 def _handlers(settings: Settings) -> dict[str, Handler]:

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 
 from remit.errors import DeniedError
+from remit.model.denial import Denial
 from remit.model.web_access import HostRules
 from remit.policy.explain import givers_of
 from remit.runtime.context import Context
-from remit.runtime.denials import Denial
 from remit.runtime.registry import event_handler
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""What was decided, and the proof that nobody changed it: audit, audit verify."""
+"""What was decided, and the proof that nobody changed it: audit, audit verify, audit accept."""
 
 import re
 import time
@@ -11,7 +11,10 @@ from remit.cli import completion
 from remit.cli.connection import connected
 from remit.cli.invocation import invoked_as
 from remit.cli.options import Asked, asked
-from remit.cli.outcome import NO, next_step, print_json, say
+from remit.cli.outcome import NO, next_step, print_json, say, say_hint
+from remit.config.home import Home
+from remit.config.lock import running_pid
+from remit.errors import InvalidDataError
 
 _AGO = re.compile(r"(?P<count>\d+)(?P<unit>[smhdw])")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
@@ -97,11 +100,47 @@ def times(item: dict[str, Any]) -> str:
 
 @audit.command()
 @click.option("--head", help="A hash that was noted earlier; it must still be one of the rows.")
+@click.option("--files", is_flag=True, help="Read the files, also while a daemon runs.")
 @asked
-def verify(ask: Asked, *, head: str | None) -> None:
-    """Prove that nobody changed the audit; exit code 1 names the first broken row."""
-    with connected(ask.settings()) as remit:
-        answer = remit.call("audit:verify", {"head": head} if head else {}, timeout=600)
+def verify(ask: Asked, *, head: str | None, files: bool) -> None:
+    """Prove that nobody changed the audit; exit code 1 says what is wrong.
+
+    A running daemon is asked; without one the files of the home are read.
+    """
+    settings = ask.settings()
+    home = Home(settings.home)
+    if files or (running_pid(home) is None and home.database.is_file()):
+        from remit.app.audit_files import prove_files  # noqa: PLC0415 - reads a database
+
+        answer = {"source": "files"} | prove_files(home, head)
+    else:
+        with connected(settings) as remit:
+            found = remit.call("audit:verify", {"head": head} if head else {}, timeout=600)
+        answer = {"source": "daemon"} | found
+    _tell(answer, ask)
+
+
+@audit.command()
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@asked
+def accept(ask: Asked, *, yes: bool) -> None:
+    """Take the audit as it ends now, after you looked at what 'audit verify' found.
+
+    Also after archives were moved away. The daemon must not run; what was wrong becomes a row.
+    """
+    from remit.app.audit_files import accept_files, prove_files  # noqa: PLC0415 - reads a database
+
+    home = Home(ask.settings().home)
+    before = prove_files(home)
+    if not yes and not ask.as_json:
+        say(before["problem"] or "nothing is wrong with the audit")
+        if not click.confirm("accept the audit as it is?"):
+            raise InvalidDataError("nothing was done", hint="--yes does not ask")
+    _tell({"source": "files"} | accept_files(home), ask)
+
+
+def _tell(answer: dict[str, Any], ask: Asked) -> None:
+    """Show a proof, and end with what it found."""
     if ask.as_json:
         print_json(answer)
     elif answer["ok"]:
@@ -110,6 +149,8 @@ def verify(ask: Asked, *, head: str | None) -> None:
         say(f"  head {answer['head']}")
         next_step("audit --outcome denied")
     else:
-        say(f"the audit is broken at row {answer['first_bad']}: {answer['problem']}")
+        row = f" at row {answer['first_bad']}" if answer["first_bad"] else ""
+        say(f"the audit is broken{row}: {answer['problem']}")
+        say_hint("keep a copy of the home; after you looked, without a daemon: remit audit accept")
     if not answer["ok"]:
         click.get_current_context().exit(NO)

@@ -77,6 +77,11 @@ class Home(msgspec.Struct, frozen=True):
         return self.path / "audit"
 
     @property
+    def audit_head(self) -> Path:
+        """What vouches for the end of the audit log, under a MAC of the server's key."""
+        return self.path / "audit.head"
+
+    @property
     def reserve(self) -> Path:
         """The room on the disk that is kept for denials and revocations."""
         return self.path / "reserve"

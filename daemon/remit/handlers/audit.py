@@ -4,8 +4,8 @@ from typing import Annotated, Any
 
 import msgspec
 
+from remit.model.denial import decisions_of
 from remit.model.fields import Name, whole
-from remit.runtime.auditor import decisions_of
 from remit.runtime.context import Context
 from remit.runtime.descent import unknown_agent
 from remit.runtime.registry import event_handler

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from remit.store.audit_chain import ChainWalk
+from remit.store.audit_head import Place
 from remit.store.records import AuditEntry, AuditRow, AuditVerdict
 
 _FILES = "*.jsonl"
@@ -25,6 +26,8 @@ class ArchiveVerdict(msgspec.Struct, frozen=True):
     ok: bool = True
     first_bad: int | None = None
     problem: str = ""
+    last: int = 0
+    """The last row that was proved, with its hash."""
     head: str = ""
     holds_expected: bool = False
     """Whether the head that somebody noted is one of the archived rows."""
@@ -49,31 +52,46 @@ class Archive:
         part.replace(path)
         _sync_folder(self._folder)
 
-    def prove(self, expected_head: str | None = None) -> ArchiveVerdict:
-        """Walk all archived rows, or up to the first that is broken."""
+    def prove(self, base: Place, anchor: Place, expected_head: str | None = None) -> ArchiveVerdict:
+        """Walk the archived rows behind `base`, which must lead to `anchor`, or name the first bad.
+
+        Rows behind the anchor may be there too: a crash came before the log forgot them.
+        """
         files = sorted(self._folder.glob(_FILES))
-        walk: ChainWalk | None = None
-        found = False
+        walk = ChainWalk(*base)
+        found, problem = False, ""
         for row in _rows(files):
-            if walk is None:
-                walk = ChainWalk(row.seq - 1, row.previous)
             if row.seq <= walk.seq:
-                continue  # archived twice: a crash came before it was forgotten
-            found = found or row.hash == expected_head
+                continue  # archived twice, or before what was accepted
             if not walk.walk([row]):
                 return _told(len(files), walk.verdict(row.seq), found)
-        if walk is None:
-            return ArchiveVerdict(files=len(files))
-        return _told(len(files), walk.verdict(walk.seq), found)
+            found = found or row.hash == expected_head
+            if row.seq == anchor[0] and row.hash != anchor[1]:
+                problem = f"archived row {row.seq} is not the one that the log goes on from"
+                break
+        verdict = walk.verdict(max(anchor[0], walk.seq))
+        if problem:
+            verdict = msgspec.structs.replace(
+                verdict, ok=False, first_bad=anchor[0], problem=problem
+            )
+        return _told(len(files), verdict, found)
+
+    def begin(self) -> Place | None:
+        """The row before the first archived one, if there are any."""
+        for row in _rows(sorted(self._folder.glob(_FILES))):
+            return (row.seq - 1, row.previous) if row.previous else None
+        return None
 
 
 def _told(files: int, verdict: AuditVerdict, found: bool) -> ArchiveVerdict:  # noqa: FBT001
+    start, _ = verdict.anchor
     return ArchiveVerdict(
         files=files,
         rows=verdict.rows,
         ok=verdict.ok,
         first_bad=verdict.first_bad,
         problem=verdict.problem,
+        last=start + verdict.rows,
         head=verdict.head,
         holds_expected=found,
     )

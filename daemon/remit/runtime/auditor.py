@@ -12,14 +12,15 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
-import anyio.to_thread
 import msgspec
 import structlog
 
 from remit.errors import RemitError
+from remit.model.denial import Denial, decisions_of
 from remit.model.notice import Notice
 from remit.runtime.archive import Archive
-from remit.runtime.denials import WINDOW, Denial, Denials
+from remit.runtime.audit_proof import prove
+from remit.runtime.denials import WINDOW, Denials
 from remit.store.protocol import AuditStore
 from remit.store.records import AuditEntry
 
@@ -162,29 +163,9 @@ class Auditor:
     # ---- proof and rotation ----
 
     async def verify(self, expected_head: str | None = None) -> dict[str, Any]:
-        """Prove the log and its archives, or name the first broken row."""
+        """Prove the log, its archives and its head, or name the first broken row."""
         async with self._moving:
-            archived = None
-            if self._archive is not None:
-                archived = await anyio.to_thread.run_sync(self._archive.prove, expected_head)
-            in_archive = archived is not None and archived.holds_expected
-            verdict = await self._store.audit_verify(
-                expected_head=None if in_archive else expected_head
-            )
-            if archived is not None and archived.head and archived.ok and verdict.ok:
-                joined = await self._store.audit_verify(expected_head=archived.head)
-                verdict = joined if not joined.ok else verdict
-        found = msgspec.structs.asdict(verdict)
-        if archived is None:
-            return found
-        found["archived"] = {"files": archived.files, "rows": archived.rows}
-        if not archived.ok:
-            return found | {
-                "ok": False,
-                "first_bad": archived.first_bad,
-                "problem": f"in the archive: {archived.problem}",
-            }
-        return found
+            return await prove(self._store, self._archive, expected_head)
 
     async def rotate(self) -> int:
         """Archive all but the newest rows; tells how many went. What fails is tried again later."""
@@ -218,9 +199,3 @@ class Auditor:
         self._appended += 1
         if self._keep and self._appended % self._step == 0:
             self._due.set()
-
-
-def decisions_of(outcome: str, details: dict[str, Any]) -> int:
-    """How many decisions a row stands for: that of repeated denials for more than one."""
-    count = details.get("count", 1) if outcome == "denied" else 1
-    return count if isinstance(count, int) else 1

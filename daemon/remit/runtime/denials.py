@@ -12,10 +12,10 @@ from contextlib import asynccontextmanager
 from typing import Any, Protocol
 
 import anyio
-import msgspec
 import structlog
 
 from remit.errors import RemitError
+from remit.model.denial import Denial
 
 log = structlog.get_logger()
 
@@ -23,21 +23,6 @@ WINDOW = 10.0
 _MOST_ITEMS = 16
 _MOST_WINDOWS = 20_000
 _AT_ONCE = 256
-
-
-class Denial(msgspec.Struct, frozen=True):
-    """What was denied to whom.
-
-    Denials of one `group` are repeats of each other; `item` is what may differ between them. Both
-    are the event when they are empty.
-    """
-
-    principal: str
-    event: str
-    reason: str
-    details: dict[str, Any] = {}
-    group: str = ""
-    item: str = ""
 
 
 class Write(Protocol):

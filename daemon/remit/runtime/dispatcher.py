@@ -18,6 +18,7 @@ from remit.errors import (
     InvalidDataError,
     with_code,
 )
+from remit.model.denial import Denial
 from remit.model.grant import Grant
 from remit.model.names import NAME_LIMIT
 from remit.model.principal import Principal
@@ -27,7 +28,7 @@ from remit.policy.decide import refusal
 from remit.runtime.call import Call, Job
 from remit.runtime.context import Context
 from remit.runtime.decoding import decode_data
-from remit.runtime.denials import Denial, Denials
+from remit.runtime.denials import Denials
 from remit.runtime.failures import failure_of
 from remit.runtime.handler import Handler
 from remit.runtime.own_requests import OWN_REQUESTS, UNMETERED, Asked, OwnCall

@@ -11,10 +11,10 @@ import msgspec
 import structlog
 
 from remit.errors import DeniedError, RemitError, StoreError
+from remit.model.denial import Denial
 from remit.policy.decide import refusal
 from remit.runtime.approval_records import Demand
 from remit.runtime.context import Context
-from remit.runtime.denials import Denial
 from remit.runtime.failures import failure_of
 from remit.runtime.given import session_of
 from remit.runtime.handler import Handler

@@ -104,6 +104,7 @@ class ChainWalk:
     def __init__(self, seq: int, head: str, *, expected_head: str | None = None) -> None:
         """Start behind row `seq`, whose hash is `head`; `expected_head` must come by."""
         self.seq = seq
+        self._start = (seq, head)
         self._head = head
         self._rows = 0
         self._problem = ""
@@ -131,7 +132,9 @@ class ChainWalk:
                 "the newest rows were cut off, or older ones rotated away or replaced"
             )
         first_bad = self.seq + 1 if self._problem else None
-        return AuditVerdict(first_bad is None, self._rows, first_bad, self._problem, self._head)
+        return AuditVerdict(
+            first_bad is None, self._rows, first_bad, self._problem, self._head, self._start
+        )
 
     def _find_problem(self, row: AuditRow) -> str:
         expected = self.seq + 1

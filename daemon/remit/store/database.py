@@ -11,6 +11,7 @@ from typing import Self, TypeVar
 from anyio import to_thread
 
 from remit.errors import StoreError
+from remit.store.audit_head import HeadKeeper
 from remit.store.failures import is_full, store_error
 from remit.store.reserve import Reserve
 from remit.store.schema import Migration, migrate, read_migrations
@@ -31,6 +32,7 @@ class Database:
         clock: Callable[[], float] = time.time,
         lock_wait: float = 2.0,
         reserve: Reserve | None = None,
+        head: HeadKeeper | None = None,
         migrations: Sequence[Migration] | None = None,
     ) -> None:
         """Name the file; nothing is touched before `async with`.
@@ -40,6 +42,7 @@ class Database:
             clock: tells the seconds since the epoch.
             lock_wait: seconds to wait for an outsider (a shell, a backup) that locks the file.
             reserve: the room on the disk that is kept for what is essential.
+            head: keeps the head of the audit outside of the file.
             migrations: the steps to apply instead of the shipped ones.
         """
         self.path = path
@@ -47,6 +50,9 @@ class Database:
         self.clock = clock
         self._migrations = read_migrations() if migrations is None else migrations
         self._reserve = reserve or Reserve()
+        self._head = head
+        self.applied: tuple[str, ...] = ()
+        """The steps that this opening had to apply."""
         self._commit = GroupCommit(path, self._reserve)
         self._writer: Worker | None = None
         self._reader: Worker | None = None
@@ -129,7 +135,8 @@ class Database:
         writing = _connect(self.path, "rwc", self._lock_wait)
         try:
             _prepare(writing, self.path)
-            migrate(writing, self.path, self._migrations)
+            applied = migrate(writing, self.path, self._migrations)
+            self.applied = tuple(s.name for s in self._migrations if s.number in applied)
             return writing, _connect(self.path, "ro", self._lock_wait)
         except BaseException:
             writing.close()

@@ -17,7 +17,7 @@ from remit.store.audit_query import check_before, check_where, matcher
 from remit.store.memory_tables import MemoryTables
 from remit.store.pages import check_limit, cut
 from remit.store.protocol import PAGE_BYTES, PAGE_LIMIT
-from remit.store.records import AuditEntry, AuditPage, AuditRow, AuditVerdict, AuditWhere
+from remit.store.records import AuditEntry, AuditHead, AuditPage, AuditRow, AuditVerdict, AuditWhere
 
 
 class MemoryAudit(MemoryTables):
@@ -51,6 +51,10 @@ class MemoryAudit(MemoryTables):
         walk = ChainWalk(*self._anchor, expected_head=expected_head)
         walk.walk(self._audit)
         return walk.verdict(self._newest()[0])
+
+    async def audit_head(self) -> AuditHead | None:
+        """Nothing: a log in memory has no outside."""
+        return None
 
     async def audit_rotate(self, keep: int, archive: Callable[[Sequence[AuditRow]], None]) -> int:
         """Hand all but the newest `keep` rows to `archive`, then forget them; tells how many."""

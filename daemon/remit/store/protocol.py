@@ -13,6 +13,7 @@ from remit.store.file_protocol import FileStore
 from remit.store.records import (
     AgentRecord,
     AuditEntry,
+    AuditHead,
     AuditPage,
     AuditRow,
     AuditVerdict,
@@ -226,6 +227,9 @@ class AuditStore(Protocol):
         A log that lost its newest rows while no daemon ran is whole in itself. `expected_head`, a
         head that was noted outside, must be somewhere in the chain, and so proves all before it.
         """
+
+    async def audit_head(self) -> AuditHead | None:
+        """What vouches for the end of the log from outside, if anything does."""
 
     async def audit_rotate(self, keep: int, archive: Callable[[Sequence[AuditRow]], None]) -> int:
         """Hand all but the newest `keep` rows to `archive`, then forget them; tells how many.

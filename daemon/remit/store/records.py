@@ -200,3 +200,18 @@ class AuditVerdict(msgspec.Struct, frozen=True):
     first_bad: int | None
     problem: str
     head: str
+    anchor: tuple[int, str] = (0, "")
+    """The row, and its hash, behind which the log begins: archives must reach it."""
+
+
+class AuditHead(msgspec.Struct, frozen=True):
+    """What vouches for the end of the log from outside of it.
+
+    The log had a row `seq` with `hash`. Archives begin behind row `base`, with its hash. `problem`
+    says what does not agree with that.
+    """
+
+    seq: int
+    hash: str
+    base: tuple[int, str]
+    problem: str = ""

@@ -2,12 +2,15 @@
 
 import sqlite3
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
+from types import TracebackType
 from typing import Any, Self, Unpack
 
 import anyio
 from anyio import to_thread
 
+from remit.errors import StoreError
 from remit.store.audit_chain import (
     ChainWalk,
     cannot_rotate,
@@ -16,12 +19,22 @@ from remit.store.audit_chain import (
     check_keep,
     entry_size,
 )
+from remit.store.audit_head import Place
 from remit.store.audit_query import check_before, check_where, to_sql
+from remit.store.audit_table import (
+    CHUNK_ROWS,
+    COLUMNS,
+    SELECT,
+    AuditTable,
+    to_row,
+    walk_chunk,
+)
 from remit.store.database import Database
-from remit.store.pages import check_limit, cut
+from remit.store.pages import check_limit
 from remit.store.protocol import PAGE_BYTES, PAGE_LIMIT
 from remit.store.records import (
     AuditEntry,
+    AuditHead,
     AuditPage,
     AuditRow,
     AuditVerdict,
@@ -31,17 +44,8 @@ from remit.store.records import (
 Connection = sqlite3.Connection
 
 WINDOW_ROWS = 20_000
-CHUNK_ROWS = 1000
-CHUNK_BYTES = 4 * 1024 * 1024
-_COLUMNS = """
-seq, at, principal, event, outcome, reason, decision, revision, origin, details, previous, hash
-"""
-_INSERT = f"INSERT INTO audit ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - the columns are ours
-_SELECT = f"SELECT {_COLUMNS} FROM audit"  # noqa: S608 - the columns are ours
-_WINDOW = f"{_SELECT} WHERE seq <= :top AND seq > :floor AND"
-_CHUNK = f"{_SELECT} WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?"
-_ANCHOR = "SELECT seq, hash FROM audit_anchor"
-_LAST = "SELECT seq, hash FROM audit ORDER BY seq DESC LIMIT 1"
+_INSERT = f"INSERT INTO audit ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - the columns are ours
+_WINDOW = f"{SELECT} WHERE seq <= :top AND seq > :floor AND"
 _MOVE_ANCHOR = """
 UPDATE audit_anchor SET seq = :seq, hash = (SELECT hash FROM audit WHERE seq = :seq)
 """
@@ -56,7 +60,25 @@ class SqliteAudit(Database):
         self._newest: tuple[int, int, str] | None = None
         # Rotation takes rows away under the feet of a walk.
         self._walking = anyio.Lock()
-        return await super().__aenter__()
+        await super().__aenter__()
+        if self._head is not None:
+            try:
+                await self.write(self._begin_head, is_essential=True)
+            except BaseException:
+                await super().__aexit__(None, None, None)
+                raise
+            self._commit.after = self._advance_head
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await super().__aexit__(exc_type, exc, traceback)
+        if self._head is not None:  # the thread that used it has ended
+            self._head.end()
 
     async def audit_append(self, entry: AuditEntry, *, is_essential: bool = False) -> AuditRow:
         """Write an entry behind all others."""
@@ -90,10 +112,24 @@ class SqliteAudit(Database):
             walk = ChainWalk(*anchor, expected_head=expected_head)
             while walk.seq < end:
                 start = walk.seq
-                holds = await self.read(partial(_walk, walk=walk, end=end))
+                holds = await self.read(partial(walk_chunk, walk=walk, end=end))
                 if not holds or walk.seq == start:
                     break
             return walk.verdict(end)
+
+    async def audit_head(self) -> AuditHead | None:
+        """What vouches for the end of the log from outside, if anything does."""
+        head = self._head
+        if head is None:
+            return None
+        # In the writing thread: between two commits the file and the table must agree.
+        return await self.write(lambda _: head.report(), is_essential=True)
+
+    async def audit_accept(self, base: Place | None) -> None:
+        """Take the end of the log as it is; with `base` archives begin behind that row."""
+        head = self._head
+        if head is not None:
+            await self.write(lambda _: head.accept(base), is_essential=True)
 
     async def audit_rotate(self, keep: int, archive: Callable[[Sequence[AuditRow]], None]) -> int:
         """Hand all but the newest `keep` rows to `archive`, then forget them; tells how many."""
@@ -125,10 +161,23 @@ class SqliteAudit(Database):
         self._newest = (self._commit.undone, row.seq, row.hash)
         return row
 
+    def _begin_head(self, connection: Connection) -> None:
+        if self._head is not None:
+            is_first = any(step.endswith("_audit_head") for step in self.applied)
+            self._head.begin(AuditTable(connection), is_first=is_first)
+
+    def _advance_head(self, connection: Connection) -> None:
+        """Called by the writing thread behind a commit, before anybody is answered."""
+        if self._head is not None:
+            with suppress(sqlite3.Error, StoreError):  # then it is behind, until it can be read
+                self._head.advance(self._find_newest(connection))
+
     def _find_newest(self, connection: Connection) -> tuple[int, str]:
         if self._newest is None or self._newest[0] != self._commit.undone:
-            found = connection.execute(_LAST).fetchone() or _anchor(connection)
-            self._newest = (self._commit.undone, *found)
+            table = AuditTable(connection)
+            if self._head is not None:
+                self._head.confirm(table)
+            self._newest = (self._commit.undone, *table.newest())
         return self._newest[1:]
 
 
@@ -146,7 +195,7 @@ class _Query:
     def take(self, connection: Connection, *, top: int, floor: int) -> None:
         """Add what there is between `floor` and `top`."""
         where = self._parameters | {"top": top, "floor": floor, "limit": self._limit + 1}
-        for row in map(_to_row, connection.execute(self._sql, where)):
+        for row in map(to_row, connection.execute(self._sql, where)):
             self._left -= entry_size(row)
             if self._items and (len(self._items) == self._limit or self._left < 0):
                 self.is_full = True
@@ -158,41 +207,23 @@ class _Query:
         return AuditPage(tuple(self._items), self._items[-1].seq if self.is_full else None)
 
 
-def _span(connection: Connection) -> tuple[tuple[int, str], int]:
+def _span(connection: Connection) -> tuple[Place, int]:
     """The anchor, and the number of the newest row in the file."""
-    anchor = _anchor(connection)
-    (newest, _) = connection.execute(_LAST).fetchone() or anchor
-    return anchor, newest
+    table = AuditTable(connection)
+    return table.anchor(), table.newest()[0]
 
 
-def _anchor(connection: Connection) -> tuple[int, str]:
-    seq, head = connection.execute(_ANCHOR).fetchone()
-    return seq, head
-
-
-def _walk(connection: Connection, *, walk: ChainWalk, end: int) -> bool:
-    return walk.walk(_chunk(connection, after=walk.seq, end=end))
+def _anchor(connection: Connection) -> Place:
+    return AuditTable(connection).anchor()
 
 
 def _chunk(connection: Connection, *, after: int, end: int) -> list[AuditRow]:
-    """The next rows; damaged text comes along, so that the walk can name its row."""
-    shown = connection.text_factory
-    connection.text_factory = lambda data: data.decode(errors="surrogateescape")
-    try:
-        found = map(_to_row, connection.execute(_CHUNK, (after, end, CHUNK_ROWS)))
-        rows, _ = cut(found, CHUNK_ROWS, CHUNK_BYTES, entry_size)
-        return rows
-    finally:
-        connection.text_factory = shown
+    return AuditTable(connection).chunk(after=after, end=end)
 
 
 def _forget(connection: Connection, *, seq: int) -> None:
     connection.execute(_MOVE_ANCHOR, {"seq": seq})
     connection.execute("DELETE FROM audit WHERE seq <= ?", (seq,))
-
-
-def _to_row(values: tuple[Any, ...]) -> AuditRow:
-    return AuditRow(values[0], AuditEntry(*values[1:10]), values[10], values[11])
 
 
 def _to_values(row: AuditRow) -> tuple[Any, ...]:

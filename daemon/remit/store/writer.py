@@ -8,7 +8,7 @@ full disk it is given back, and the essential writes are made again without the 
 """
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from remit.store.failures import full_error, is_full, store_error
 from remit.store.reserve import Reserve
@@ -22,7 +22,9 @@ class GroupCommit:
     """Runs batches of writes; `commits` counts the transactions that reached the disk.
 
     `undone` changes whenever anything was rolled back, so that what a write remembers of the
-    database outside of it can be told to be stale. Only the writing thread may compare it.
+    database outside of it can be told to be stale. Only the writing thread may compare it. `after`
+    is called in that thread behind each transaction, before its callers are answered; it must not
+    raise.
     """
 
     def __init__(self, path: str, reserve: Reserve | None = None) -> None:
@@ -30,6 +32,7 @@ class GroupCommit:
         self._reserve = reserve or Reserve()
         self.commits = 0
         self.undone = 0
+        self.after: Callable[[sqlite3.Connection], None] | None = None
 
     def __call__(self, connection: sqlite3.Connection, jobs: Sequence[Job]) -> None:
         """Run all jobs in one transaction, or fail them all; on a full disk the essential ones."""
@@ -80,6 +83,8 @@ class GroupCommit:
         except sqlite3.Error as error:
             return error
         self.commits += 1
+        if self.after is not None:
+            self.after(connection)
         return None
 
     def _run_alone(self, connection: sqlite3.Connection, job: Job) -> None:

@@ -1,0 +1,76 @@
+"""The audit of a home without its daemon: proved from its files, and accepted as it is."""
+
+import time
+from typing import Any
+
+import anyio
+import msgspec
+
+from remit.config.home import Home
+from remit.config.lock import hold_lock
+from remit.errors import HomeError
+from remit.model.principal import OPERATOR_ID
+from remit.runtime.archive import Archive
+from remit.runtime.audit_proof import prove
+from remit.store.audit_head import HeadFile, HeadKeeper
+from remit.store.audit_reader import AuditReader
+from remit.store.records import AuditEntry
+from remit.store.sqlite import SqliteStore
+from remit_client.errors import BadKey
+from remit_client.keys import load_key
+
+
+def prove_files(home: Home, expected_head: str | None = None) -> dict[str, Any]:
+    """The proof of the audit that lies in a home; nothing is changed.
+
+    Raises:
+        HomeError: the server's key cannot be read.
+        NotFoundError: there is no store.
+    """
+    reader = AuditReader(home.database, _head_file(home))
+    return anyio.run(prove, reader, Archive(home.audit), expected_head)
+
+
+def accept_files(home: Home) -> dict[str, Any]:
+    """Take the end of the audit, and the beginning of its archives, as they are found.
+
+    What was wrong until now is a row of the audit; a chain that is broken stays so.
+
+    Raises:
+        HomeError: a daemon runs here, or the server's key cannot be read.
+    """
+    with hold_lock(home):
+        return anyio.run(_accept, home)
+
+
+async def _accept(home: Home) -> dict[str, Any]:
+    archive, keeper = Archive(home.audit), HeadKeeper(_head_file(home))
+    async with SqliteStore(str(home.database), head=keeper) as store:
+        before = await prove(store, archive)
+        await store.audit_accept(archive.begin() or (await store.audit_verify()).anchor)
+        if not before["ok"]:
+            await store.audit_append(_row(before["problem"]))
+        after = await prove(store, archive)
+    return {"accepted": before["problem"]} | after
+
+
+def _row(problem: str) -> AuditEntry:
+    return AuditEntry(
+        at=time.time(),
+        principal=OPERATOR_ID,
+        event="audit:accept",
+        outcome="allowed",
+        reason="accepted",
+        decision="",
+        revision=0,
+        details=msgspec.json.encode({"problem": problem[:1000]}),
+    )
+
+
+def _head_file(home: Home) -> HeadFile:
+    try:
+        secret = load_key(home.server_key).secret_key
+    except BadKey as error:
+        hint = "only who may read the server's key can prove the head of the audit"
+        raise HomeError(error.message, hint=hint) from error
+    return HeadFile(home.audit_head, secret)

@@ -5,7 +5,7 @@ because all of them come here.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -13,10 +13,12 @@ from remit.errors import RemitError
 from remit.model.cause import Cause
 from remit.model.descriptor import Descriptor
 from remit.model.place import DefinitionError, Problem
-from remit.runtime.card_shelf import CardShelf
-from remit.runtime.finder import Finder
-from remit.runtime.reloader import Outcome
-from remit.runtime.services import Services
+
+if TYPE_CHECKING:  # commands import this module by way of its event, and log nothing
+    from remit.runtime.card_shelf import CardShelf
+    from remit.runtime.finder import Finder
+    from remit.runtime.reloader import Outcome
+    from remit.runtime.services import Services
 
 MOST_ERRORS = 1_000
 """More would not fit into a message."""
@@ -69,7 +71,7 @@ class Difference(msgspec.Struct, frozen=True):
 class FullReload(msgspec.Struct, frozen=True, kw_only=True):
     """How a reload of everything ended; a part that failed is as it was before."""
 
-    outcome: Outcome | None
+    outcome: "Outcome | None"
     upstreams: Difference | None
     cards: Difference | None
     skills: Difference | None
@@ -94,7 +96,7 @@ class FullReload(msgspec.Struct, frozen=True, kw_only=True):
         return self.outcome.to_json() | told
 
 
-async def reload_everything(services: Services, cause: Cause) -> FullReload:
+async def reload_everything(services: "Services", cause: Cause) -> FullReload:
     """Read everything again and put in force what can be; never raises for what it read."""
     shelf, finder = services.awareness.shelf, services.finder
     known_cards, known_skills = shelf.own_hashes(), _skills(finder)
@@ -123,7 +125,7 @@ async def reload_everything(services: Services, cause: Cause) -> FullReload:
     )
 
 
-async def _upstreams(services: Services, cause: Cause) -> Difference:
+async def _upstreams(services: "Services", cause: Cause) -> Difference:
     servers = services.upstreams.servers
     before = {name: server.upstream for name, server in servers.items()}
     problems = await services.upstreams.reload(cause)
@@ -131,17 +133,17 @@ async def _upstreams(services: Services, cause: Cause) -> Difference:
     return Difference.between(before, after, problems)
 
 
-async def _cards(shelf: CardShelf, before: Mapping[str, str] | None) -> Difference:
+async def _cards(shelf: "CardShelf", before: Mapping[str, str] | None) -> Difference:
     await shelf.reread()
     return Difference.between(before, shelf.own_hashes(), shelf.problems)
 
 
-async def _folders(finder: Finder, before: Mapping[str, Descriptor] | None) -> Difference:
+async def _folders(finder: "Finder", before: Mapping[str, Descriptor] | None) -> Difference:
     await finder.read_folders()
     return Difference.between(before, _skills(finder), finder.problems)
 
 
-def _skills(finder: Finder) -> dict[str, Descriptor] | None:
+def _skills(finder: "Finder") -> dict[str, Descriptor] | None:
     if not finder.has_read_folders:
         return None
     return {one.id: one for one in finder.gathered.descriptors}

@@ -9,7 +9,7 @@ from tests.contract.stores import NOW, agent, audit_entry, both_stores, public_k
 from remit.errors import RemitError
 from remit.model.session import SessionKey
 from remit.store.protocol import Store
-from remit.store.records import FileLimits, SessionRecord
+from remit.store.records import BillBounds, BillDay, BillTurn, FileLimits, SessionRecord
 
 KEYS = st.text(alphabet="ab/\U0010ffff", min_size=0, max_size=3)
 JSON = st.recursive(
@@ -55,6 +55,22 @@ STATE = st.one_of(
         after=KEYS,
         max_bytes=st.integers(0, 20),
     ),
+)
+FEW = st.integers(0, 4)
+BILLS = st.one_of(
+    operation(
+        "bill_add",
+        days=st.lists(st.builds(BillDay, NAMES, FEW, st.sampled_from("xy"), FEW, FEW, FEW)),
+        turns=st.lists(
+            st.builds(BillTurn, NAMES, FEW, st.just(1.5), FEW, FEW, st.just({"x": 1})), max_size=4
+        ),
+        bounds=st.builds(BillBounds, FEW, FEW, st.integers(1, 3), st.integers(1, 6)),
+    ),
+    operation("bill_sums", first_day=FEW),
+    operation("bill_days", principal=NAMES, first_day=FEW),
+    operation("bill_turns", principal=NAMES, limit=FEW),
+    operation("key_add", name=NAMES, public_key=PUBLIC_KEYS, profile=st.just("p")),
+    operation("agent_add", record=AGENTS),
 )
 PRINCIPALS = st.one_of(
     operation("key_add", name=NAMES, public_key=PUBLIC_KEYS, profile=st.just("p")),
@@ -184,4 +200,9 @@ async def test_no_use_of_the_audit_log_tells_the_stores_apart(operations: list[O
 async def test_no_use_of_reviews_and_blobs_tells_the_stores_apart(
     operations: list[Operation],
 ) -> None:
+    await assert_same_answers(operations)
+
+
+@given(operations=st.lists(BILLS, max_size=25))
+async def test_no_use_of_bills_tells_the_stores_apart(operations: list[Operation]) -> None:
     await assert_same_answers(operations)

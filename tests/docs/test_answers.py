@@ -41,6 +41,7 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("awareness:outcome", {"useful": True}),
     ("awareness:outcomes", {}),
     ("awareness:switch", {"on": True}),
+    ("bill:query", {}),
     ("capability:create", {"id": "notes", "description": "d", "event_patterns": ["state:get"]}),
     ("capability:update", {"id": "notes", "system_prompt": "Take notes."}),
     ("capability:get", {"id": "notes"}),

@@ -13,11 +13,12 @@ async def test_a_summary_counts_by_namespace(desk: Desk) -> None:
     told = await desk.ask("minimal", "system:discover")
     assert told == {
         "level": "summary",
-        "total": 19,
+        "total": 20,
         "revision": 1,
         "namespaces": {
             "agent": 1,
             "awareness": 3,
+            "bill": 1,
             "discovery": 4,
             "event": 2,
             "permission": 4,
@@ -62,6 +63,7 @@ async def test_the_shortest_format_is_one_line_a_namespace(desk: Desk) -> None:
     assert told["text"].splitlines() == [
         "agent: runtime",
         "awareness: cards inject select",
+        "bill: query",
         "discovery: describe discover stats tools",
         "event: subscribe unsubscribe",
         "permission: changed check check_many explain",
@@ -96,4 +98,4 @@ async def test_a_filtered_tool_list_bills_what_it_sends(desk: Desk) -> None:
 
 async def test_help_without_an_event_lists_what_the_caller_has(desk: Desk) -> None:
     told = await desk.ask("minimal", "system:help")
-    assert (told["level"], told["total"]) == ("namespace", 19)
+    assert (told["level"], told["total"]) == ("namespace", 20)

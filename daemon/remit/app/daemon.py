@@ -153,6 +153,7 @@ async def _beside(settings: Settings, daemon: Daemon, endpoint: str) -> AsyncGen
         services.auditor.rotating(),
         services.approvals.lapsing(),
         services.mailbox.delivering(),
+        services.bills.keeping(),
         launching(settings, services, endpoint),
         discovering(settings, services),
         awaring(settings, services),
@@ -211,6 +212,7 @@ def _end(home: Home, services: Services, evict: Callable[[str], int], name: str)
     log.info("principal_evicted", principal=name, connections=evict(name))
     if services.launcher is not None:
         services.launcher.end(name)
+    services.bills.ended(name)
     forget_identity(home, name)
 
 

@@ -22,6 +22,7 @@ BUILT_IN = (
     "remit.handlers.agent_view",
     "remit.handlers.audit",
     "remit.handlers.awareness",
+    "remit.handlers.bill",
     "remit.handlers.capability",
     "remit.handlers.capability_making",
     "remit.handlers.composition",

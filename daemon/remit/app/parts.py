@@ -19,6 +19,7 @@ from remit.runtime.authority import Authority
 from remit.runtime.awareness import Awareness
 from remit.runtime.awareness_config import AwarenessConfig
 from remit.runtime.awareness_memory import AwarenessMemory
+from remit.runtime.bills import Bills
 from remit.runtime.caller_names import CallerNames
 from remit.runtime.capability_reviews import CapabilityReviews
 from remit.runtime.card_chooser import CardChooser
@@ -135,6 +136,7 @@ def make_services(  # noqa: PLR0913 - one argument a part
     return Services(
         upstreams=upstreams,
         names=CallerNames(store),
+        bills=Bills(store, wall_clock),
         tool_reviews=ToolReviews(upstreams, auditor, clock=wall_clock),
         finder=finder,
         card_reviews=card_reviews,

@@ -136,6 +136,10 @@ def numbers_of(services: Services) -> Mapping[str, float]:
         "timeouts": counters.timeouts,
         "uptime_seconds": services.clock() - counters.started_at,
     }
+    bills = services.bills
+    found |= {f"tokens_{kind}": sent for kind, sent in bills.sent.items()}
+    found |= {"tokens_sent": bills.total.sent, "tokens_full_dump": bills.total.full_dump}
+    found["turns"] = bills.total.turns
     if (traffic := services.traffic) is not None:
         found |= {"clients": traffic.clients, "dropped": traffic.dropped}
     return found

@@ -16,6 +16,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "graph": ("pictures", "Draw profiles, capabilities, requires and denials."),
     "tools": ("toolsets", "List the tools of a profile or agent, with their token bill."),
     "discover": ("discover", "Find the tools that fit a request, with their token bill."),
+    "bill": ("bill", "Show what was put before models, in tokens."),
     "cards": ("cards", "List, check and try the cards that agents are given."),
     "scan": ("scan", "Look for poisoned tools, skills and cards, on this machine alone."),
     "claude-args": ("hosts", "Print arguments for the Claude command line."),

@@ -60,7 +60,7 @@ def tools(
     say(f"about {bill['sent']} tokens of {bill['full_dump']} for everything (--full)")
     if turns is not None and turns["turns"]:
         say(
-            f"{turns['turns']} turns of discovery so far: {turns['sent']:,} tokens "
+            f"{turns['turns']} turns so far: {turns['sent']:,} tokens "
             f"instead of {turns['full_dump']:,} for full dumps"
         )
     say_source(report)

@@ -81,6 +81,10 @@ async def runtime(
         "system_prompt": engine.counter.count(prompt.text),
         "tools": engine.counter.count(msgspec.json.encode(tools).decode()) if tools else 0,
     }
+    if is_self:  # a look at what somebody else is run with is nobody's turn
+        bills = ctx.services.bills
+        bills.charge(agent.id, "prompts", tokens["system_prompt"])
+        bills.charge(agent.id, "lists", tokens["tools"], tokens["tools"])
     return {
         "agent_id": agent.id,
         "name": spec.name,

@@ -97,7 +97,7 @@ async def status(ctx: Context, agent_id: Name) -> dict[str, Any]:
             "children": len(services.authority.fleet.children(agent_id)),
             "waiting_messages": waiting,
         },
-        "bill": msgspec.structs.asdict(services.finder.bill(agent_id)),
+        "bill": msgspec.structs.asdict(services.bills.bill(agent_id)),
         "process": _process(ctx, agent_id),
         "revision": ctx.catalogue.revision,
     }

@@ -90,7 +90,10 @@ async def inject(  # noqa: PLR0913 - one for each field
     """
     question = _question(ctx, messages, session_type, session, user_tier, environment, token_budget)
     chosen, out = await ctx.services.awareness.inject(_caller(ctx), question, files)
-    return {"files": out, **chosen.record()}
+    record = chosen.record()
+    if record["total_tokens"]:
+        ctx.services.bills.charge(ctx.principal.id, "cards", record["total_tokens"])
+    return {"files": out, **record}
 
 
 @event_handler("awareness:cards", capability="awareness", effect="read")

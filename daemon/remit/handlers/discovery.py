@@ -68,7 +68,7 @@ async def discover(  # noqa: PLR0913 - the fields of the contract
     answer = present(found, engine, revision=ctx.catalogue.revision, render=render)
     if grant is ctx.grant:  # a look at what somebody else would find is nobody's turn
         _remember(ctx, query, found)
-        finder.charge(ctx.principal.id, answer["tokens"]["total"], found.full_dump)
+        _charge(ctx, answer["tokens"]["total"], found.full_dump)
     return answer
 
 
@@ -99,7 +99,7 @@ async def tools(
     sent = engine.counter.count(msgspec.json.encode(listed).decode())
     if grant is ctx.grant:
         _remember(ctx, query, found)
-        finder.charge(ctx.principal.id, sent, found.full_dump)
+        _charge(ctx, sent, found.full_dump)
     return {
         "tools": listed,
         "tokens": {"sent": sent, "full_dump": found.full_dump},
@@ -124,7 +124,7 @@ async def describe(
     view = await _view(ctx, engine, ctx.grant)
     rows = view.named(id)
     if len(rows) == 1:
-        return describe_found(
+        answer = describe_found(
             engine,
             view,
             rows[0],
@@ -132,6 +132,9 @@ async def describe(
             revision=ctx.catalogue.revision,
             render=render,
         )
+        text = answer["prompt"] if render else msgspec.json.encode(answer).decode()
+        ctx.services.bills.charge(ctx.principal.id, "details", engine.counter.count(text))
+        return answer
     seen = [view.index.descriptors[row].id for row in view.rows]
     if rows:
         ids = sorted(view.index.descriptors[row].id for row in rows)
@@ -143,7 +146,7 @@ async def describe(
 @event_handler("discovery:stats", capability="discovery", effect="read")
 async def stats(ctx: Context) -> dict[str, Any]:
     """Count what you can find, what your turns cost, and what full dumps would have cost."""
-    finder = ctx.services.finder
+    finder, bills = ctx.services.finder, ctx.services.bills
     engine = await finder.engine()
     view = await _view(ctx, engine, ctx.grant)
     answer = {
@@ -154,15 +157,15 @@ async def stats(ctx: Context) -> dict[str, Any]:
         "ranker": engine.embedder_name,
         "counter": {"name": engine.counter.name, "error": engine.counter.error},
         "full_dump": engine.full_dump(view),
-        "bill": msgspec.structs.asdict(finder.bill(ctx.principal.id)),
+        "bill": msgspec.structs.asdict(bills.bill(ctx.principal.id)),
         "revision": ctx.catalogue.revision,
     }
     if ctx.sees_everything:
         answer |= {
             "version": engine.index.version,
             "learning": ctx.services.experience.enabled,
-            "total_bill": msgspec.structs.asdict(finder.total),
-            "bills": {name: msgspec.structs.asdict(b) for name, b in sorted(finder.bills.items())},
+            "total_bill": msgspec.structs.asdict(bills.total),
+            "bills": {name: msgspec.structs.asdict(b) for name, b in sorted(bills.of.items())},
             "ranker_problem": engine.problem,
             "build_seconds": round(finder.build_seconds, 4),
             "problems": [problem.to_json() for problem in finder.problems],
@@ -302,6 +305,10 @@ async def _names(
     if found is None:
         return names_for(universe, events)
     return await names.look(found, universe, events)
+
+
+def _charge(ctx: Context, sent: int, full_dump: int) -> None:
+    ctx.services.bills.charge(ctx.principal.id, "searches", sent, full_dump)
 
 
 def _remember(ctx: Context, query: str, found: "Found") -> None:

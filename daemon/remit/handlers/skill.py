@@ -12,6 +12,7 @@ from remit.config.skill_file import SKILL_FILE
 from remit.errors import NotFoundError
 from remit.model.descriptor import Descriptor
 from remit.model.suggest import did_you_mean
+from remit.model.tokens import estimate_tokens
 from remit.runtime.context import Context
 from remit.runtime.lookup import unseen
 from remit.runtime.paging import PAGE_LIMIT, PAGE_MAX
@@ -77,6 +78,7 @@ async def read(
         files = await to_thread.run_sync(reader.files, skill.source)
         hint = did_you_mean(path, [one.path for one in files.files])
         raise NotFoundError(f"{skill.id!r} has no file {path!r}", hint=hint)
+    ctx.services.bills.charge(ctx.principal.id, "skills", estimate_tokens(found["content"]))
     return found | {"revision": ctx.catalogue.revision}
 
 

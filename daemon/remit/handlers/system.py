@@ -2,8 +2,12 @@
 
 from typing import Any, Literal
 
+import msgspec
+
 from remit import __version__
 from remit.model.fields import Name
+from remit.model.tokens import estimate_tokens
+from remit.runtime.bills import Kind
 from remit.runtime.context import Context
 from remit.runtime.counters import Load
 from remit.runtime.describe import TextFormat, describe_event, example, one_line, parameters
@@ -52,14 +56,16 @@ async def help_(
     if name not in ctx.grant.events:
         raise unseen(event, ctx.grant.events, "event", purpose="use")
     handler = ctx.handlers[name]
+    answer: dict[str, Any] = {"event": name}
     if format == "verbose":
-        return describe_event(handler, ctx.catalogue, ctx.grant)
-    if format == "mcp":
-        listed = await _tools(ctx, only={name})
-        return {"event": name, "tools": listed["tools"]}
-    if format == "compact":
-        return {"event": name, "help": one_line(handler), "example": example(handler)}
-    return {"event": name, "help": one_line(handler)}
+        answer = describe_event(handler, ctx.catalogue, ctx.grant)
+    elif format == "mcp":
+        answer["tools"] = (await _tools(ctx, only={name}))["tools"]
+    else:
+        answer["help"] = one_line(handler)
+        answer |= {"example": example(handler)} if format == "compact" else {}
+    _charge(ctx, "details", answer)
+    return answer
 
 
 @event_handler("system:discover", capability="base", effect="read")
@@ -84,21 +90,34 @@ async def discover(
     head = {"level": level, "total": len(names), "revision": ctx.catalogue.revision}
     if format == "mcp":
         only = None if len(names) == len(ctx.grant.events) else frozenset(names)
-        return head | await _tools(ctx, thin=level != "full", only=only)
+        listed = await _tools(ctx, thin=level != "full", only=only)
+        tokens = listed["tokens"]
+        ctx.services.bills.charge(ctx.principal.id, "lists", tokens["sent"], tokens["full_dump"])
+        return head | listed
     groups: dict[str, list[str]] = {}
     for name in names:
         groups.setdefault(name.partition(":")[0], []).append(name)
     if level == "summary":
-        return head | {"namespaces": {space: len(found) for space, found in groups.items()}}
-    if format == "ultra_compact":
-        lines = [f"{s}: {' '.join(n[len(s) + 1 :] for n in found)}" for s, found in groups.items()]
-        return head | {"text": "\n".join(lines)}
-    return head | {
-        "namespaces": {
-            space: [_entry(ctx, name, level=level, format=format) for name in found]
-            for space, found in groups.items()
+        answer: dict[str, Any] = head | {
+            "namespaces": {space: len(found) for space, found in groups.items()}
         }
-    }
+    elif format == "ultra_compact":
+        lines = [f"{s}: {' '.join(n[len(s) + 1 :] for n in found)}" for s, found in groups.items()]
+        answer = head | {"text": "\n".join(lines)}
+    else:
+        answer = head | {
+            "namespaces": {
+                space: [_entry(ctx, name, level=level, format=format) for name in found]
+                for space, found in groups.items()
+            }
+        }
+    _charge(ctx, "lists", answer)
+    return answer
+
+
+def _charge(ctx: Context, kind: Kind, answer: dict[str, Any]) -> None:
+    tokens = estimate_tokens(msgspec.json.encode(answer).decode())
+    ctx.services.bills.charge(ctx.principal.id, kind, tokens)
 
 
 async def _tools(

@@ -25,8 +25,6 @@ from remit.runtime.problem_log import ProblemLog
 if TYPE_CHECKING:
     from remit.discovery.engine import Engine
 
-_BILLS = 10_000
-"""Callers whose bills are kept; the oldest goes first."""
 _TEND_SECONDS = 5.0
 NOT_LOADED = "it is not loaded: extension:load does that"
 NOT_CALLABLE = "not callable: its manifest names no event"
@@ -44,23 +42,6 @@ class Gathered(msgspec.Struct, frozen=True):
     overridden: tuple[str, ...] = ()
     workspace: frozenset[str] = frozenset()
     """Ids that the workspace says, and nobody whom the operator chose."""
-
-
-class Bill(msgspec.Struct):
-    """What the turns of one caller cost, and what a full dump each time would have cost."""
-
-    turns: int = 0
-    sent: int = 0
-    full_dump: int = 0
-    last_sent: int = 0
-    last_full_dump: int = 0
-
-    def add(self, sent: int, full_dump: int) -> None:
-        """Count one turn."""
-        self.turns += 1
-        self.sent += sent
-        self.full_dump += full_dump
-        self.last_sent, self.last_full_dump = sent, full_dump
 
 
 class Finder:
@@ -107,8 +88,6 @@ class Finder:
         self.on_folders: Callable[[], None] = lambda: None
         """Told that skills may have come, gone or changed; in the loop."""
         self.build_seconds = 0.0
-        self.bills: dict[str, Bill] = {}
-        self.total = Bill()
 
     def folders_changed(self) -> None:
         """Say that the folders must be read again before the next answer."""
@@ -222,21 +201,6 @@ class Finder:
             *self.gathered.overridden,
             *(f"{one}: the event of that name" for one in self.hidden),
         ]
-
-    def bill(self, principal: str) -> Bill:
-        """What somebody's turns cost so far."""
-        return self.bills.get(principal) or Bill()
-
-    def charge(self, principal: str, sent: int, full_dump: int) -> Bill:
-        """Count a turn of somebody."""
-        bill = self.bills.get(principal)
-        if bill is None:
-            if len(self.bills) >= _BILLS:
-                self.bills.pop(next(iter(self.bills)))
-            bill = self.bills[principal] = Bill()
-        bill.add(sent, full_dump)
-        self.total.add(sent, full_dump)
-        return bill
 
 
 def with_loaded(

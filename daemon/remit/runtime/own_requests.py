@@ -7,7 +7,7 @@ ask for itself.
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 import msgspec
@@ -21,7 +21,7 @@ from remit.runtime.call import Call, Job
 from remit.runtime.caller_names import event_named
 from remit.runtime.decoding import check_value
 from remit.runtime.failures import bad_data, failure_of
-from remit.runtime.tool_list import shown_tools, tool_entry, tool_list
+from remit.runtime.tool_list import host_tokens, shown_tools, tool_entry, tool_list
 from remit_client.wire import Answer, Failure
 
 if TYPE_CHECKING:
@@ -35,11 +35,20 @@ UNMETERED = frozenset({SKILLS, NEWS})
 _SKILLS_EVENT = "skill:list"
 _SECONDS = 20.0
 
+Data = TypeVar("Data", bound=msgspec.Struct)
+
 
 class ToolRequest(msgspec.Struct, forbid_unknown_fields=True):
     """Which tool is meant, by its name, its event, or the id that discovery prints."""
 
     name: str
+
+
+class ListRequest(msgspec.Struct, forbid_unknown_fields=True):
+    """Whether the answer is a list that a host puts before its model, and what it found last."""
+
+    listed: bool = False
+    found: tuple[str, ...] = ()
 
 
 class Asked(msgspec.Struct, frozen=True, eq=False):
@@ -90,13 +99,19 @@ class OwnCall:
         asked = self._asked
         handlers, catalogue = asked.revision.table.by_event, asked.revision.catalogue
         events = shown_tools(handlers, catalogue, asked.grant)
-        names = await self._services.names.give(asked.call.principal, catalogue.universe, events)
-        return tool_list(handlers, catalogue, asked.grant, names=names)
+        caller = asked.call.principal
+        names = await self._services.names.give(caller, catalogue.universe, events)
+        told = tool_list(handlers, catalogue, asked.grant, names=names)
+        request = _decoded(asked.call, ListRequest)
+        if request.listed:
+            sent, everything = host_tokens(told, request.found), told | {"exposure": "all"}
+            self._services.bills.charge(caller.id, "lists", sent, host_tokens(everything))
+        return told
 
     async def _tool(self) -> Answer:
         """The event behind a name; a name that means nothing to the caller is a denial."""
         asked = self._asked
-        name = _decoded(asked.call).name[:NAME_LIMIT]
+        name = _decoded(asked.call, ToolRequest).name[:NAME_LIMIT]
         catalogue, grant = asked.revision.catalogue, asked.grant
         handlers = asked.revision.table.by_event
         kept = await self._services.names.kept(asked.call.principal)
@@ -155,13 +170,14 @@ class OwnCall:
         )
 
 
-def _decoded(call: Call) -> ToolRequest:
+def _decoded(call: Call, kind: type[Data]) -> Data:
     data: Any = call.request.data
     try:
         if call.format == "object":
             check_value(data)
-            return msgspec.convert(data, ToolRequest)
+            return msgspec.convert({} if data is None else data, kind)
         decode = msgspec.msgpack.decode if call.format == "msgpack" else msgspec.json.decode
-        return decode(bytes(data), type=ToolRequest)
+        found = decode(bytes(data), type=kind | None)
+        return msgspec.convert({}, kind) if found is None else found
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise bad_data(error, ToolRequest) from error
+        raise bad_data(error, kind) from error

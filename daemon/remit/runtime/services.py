@@ -10,6 +10,7 @@ from remit.runtime.approvals import Approvals
 from remit.runtime.auditor import Auditor
 from remit.runtime.authority import Authority
 from remit.runtime.awareness import Awareness
+from remit.runtime.bills import Bills
 from remit.runtime.caller_names import CallerNames
 from remit.runtime.capability_reviews import CapabilityReviews
 from remit.runtime.card_reviews import CardReviews
@@ -53,6 +54,7 @@ class Services(msgspec.Struct, eq=False, kw_only=True):
     tool_reviews: ToolReviews
     made: MadeCapabilities
     names: CallerNames
+    bills: Bills
     experience: Experience
     awareness: Awareness
     meter: Meter

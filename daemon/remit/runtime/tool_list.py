@@ -8,7 +8,7 @@ import msgspec
 from remit.model.event import EventSpec
 from remit.model.exposure import SEARCH
 from remit.model.grant import Grant
-from remit.model.meta_tool import call_tool, meta_tool
+from remit.model.meta_tool import CALL_TOOL, META_TOOL, call_tool, meta_tool
 from remit.model.tokens import token_weight, tokens_in
 from remit.policy.catalogue import Catalogue
 from remit.policy.toolnames import held_back, names_for
@@ -133,6 +133,16 @@ def host_tools(listed: Mapping[str, Any], found: Iterable[str] = ()) -> list[dic
         others = {tool["event"]: tool for tool in tools if not tool["pinned"]}
         return [*shown, *(others[event] for event in found if event in others), *search]
     return [*shown, *search, _door_tool(call_tool(), "", read_only=False)]
+
+
+def host_tokens(listed: Mapping[str, Any], found: Iterable[str] = ()) -> int:
+    """The tokens of what the host of a holder lists; the arguments are those of `host_tools`."""
+    shown = host_tools(listed, found)
+    if len(shown) < len(listed["tools"]):
+        return weigh(shown)
+    doors = [tool for tool in shown if tool["name"] in (META_TOOL, CALL_TOOL)]
+    sent: int = listed["tokens"]["sent"]
+    return sent + (weigh(doors) if doors else 0)
 
 
 def thinned(tools: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

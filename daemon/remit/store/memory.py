@@ -2,6 +2,7 @@
 
 from remit.store.memory_agents import MemoryAgents, MemoryMail
 from remit.store.memory_audit import MemoryAudit
+from remit.store.memory_bills import MemoryBills
 from remit.store.memory_files import MemoryFiles
 from remit.store.memory_lessons import MemoryLessons
 from remit.store.memory_made import MemoryMade
@@ -25,5 +26,6 @@ class MemoryStore(
     MemoryBlobs,
     MemoryTokens,
     MemoryNames,
+    MemoryBills,
 ):
     """Keeps the contract of `Store` until it is dropped."""

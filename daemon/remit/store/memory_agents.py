@@ -39,6 +39,7 @@ class MemoryKeys(MemoryTables):
             raise agent_lives(name)
         self._check_new(public_key)
         self._names.pop(name, None)
+        self._forget_bill(name)
         key = ClientKey(name, public_key, profile, created_at=self._clock())
         self._keys.append(key)
         return key
@@ -87,6 +88,7 @@ class MemoryAgents(MemoryKeys):
         self._agent_keys.add(record.public_key)
         self._mail = [mail for mail in self._mail if mail.to != record.id]
         self._names.pop(record.id, None)
+        self._forget_bill(record.id)
         self._last_position += 1
         added = msgspec.structs.replace(record, position=self._last_position)
         self._agents[record.id] = added

@@ -13,6 +13,8 @@ from remit.store.pages import StateRow
 from remit.store.records import (
     AgentRecord,
     AuditRow,
+    BillDay,
+    BillTurn,
     ClientKey,
     Mail,
     Review,
@@ -40,6 +42,8 @@ class MemoryTables:
         self._made: dict[str, bytes] = {}
         self._lessons: dict[tuple[str, str], bytes] = {}
         self._names: dict[str, dict[str, str]] = {}
+        self._bill_days: dict[tuple[str, int, str], BillDay] = {}
+        self._bill_turns: dict[tuple[str, int], BillTurn] = {}
         self._mail: list[Mail] = []
         self._last_mail = 0
         self._audit: list[AuditRow] = []
@@ -62,6 +66,12 @@ class MemoryTables:
     def _forget_tokens(self, owner: str) -> None:
         for key in [key for key, token in self._tokens.items() if token.owner == owner]:
             del self._tokens[key]
+
+    def _forget_bill(self, principal: str) -> None:
+        for day in [key for key in self._bill_days if key[0] == principal]:
+            del self._bill_days[day]
+        for turn in [key for key in self._bill_turns if key[0] == principal]:
+            del self._bill_turns[turn]
 
     def _forget_sessions(self, owner: str) -> None:
         for key in [key for key in self._sessions if key[0] == owner]:

@@ -18,6 +18,9 @@ from remit.store.records import (
     AuditRow,
     AuditVerdict,
     AuditWhere,
+    BillBounds,
+    BillDay,
+    BillTurn,
     ClientKey,
     Mail,
     Review,
@@ -328,6 +331,28 @@ class NameStore(Protocol):
         """The names of `owner`, by event."""
 
 
+class BillStore(Protocol):
+    """What was put before models. It outlives an agent; a newcomer of that name begins anew."""
+
+    async def bill_add(
+        self, days: Sequence[BillDay], turns: Sequence[BillTurn], bounds: BillBounds
+    ) -> None:
+        """Add to the days that are kept, put the turns, and forget what is out of bounds.
+
+        Raises:
+            InvalidDataError: a principal cannot be one.
+        """
+
+    async def bill_sums(self, first_day: int) -> tuple[BillDay, ...]:
+        """The days of everybody from a day on, added up by principal and kind; sorted."""
+
+    async def bill_days(self, principal: str, first_day: int) -> tuple[BillDay, ...]:
+        """The days of one from a day on, by day and kind."""
+
+    async def bill_turns(self, principal: str, limit: int) -> tuple[BillTurn, ...]:
+        """The latest turns of one, newest first."""
+
+
 class Store(
     StateStore,
     KeyStore,
@@ -342,6 +367,7 @@ class Store(
     BlobStore,
     TokenStore,
     NameStore,
+    BillStore,
     Protocol,
 ):
     """A store is open inside `async with`, and closing it finishes what was accepted.

@@ -215,3 +215,38 @@ class AuditHead(msgspec.Struct, frozen=True):
     hash: str
     base: tuple[int, str]
     problem: str = ""
+
+
+class BillDay(msgspec.Struct, frozen=True):
+    """What one kind of text cost somebody on a day, in tokens."""
+
+    principal: str
+    day: int
+    """Since 1970, in UTC."""
+    kind: str
+    count: int
+    sent: int
+    full_dump: int
+    """What everything would have cost in its place."""
+
+
+class BillTurn(msgspec.Struct, frozen=True):
+    """What somebody was shown for one request, in tokens."""
+
+    principal: str
+    number: int
+    """Grows with time: microseconds since 1970, or one more than the turn before."""
+    at: float
+    sent: int
+    full_dump: int
+    kinds: dict[str, int]
+
+
+class BillBounds(msgspec.Struct, frozen=True):
+    """What is kept of bills; the oldest goes first."""
+
+    first_day: int
+    first_turn: int
+    turns_of_one: int
+    rows: int
+    """Days, and turns, of everybody together."""

@@ -2,6 +2,7 @@
 
 from remit.store.sqlite_agents import SqliteAgents
 from remit.store.sqlite_audit import SqliteAudit
+from remit.store.sqlite_bills import SqliteBills
 from remit.store.sqlite_files import SqliteFiles
 from remit.store.sqlite_keys import SqliteKeys
 from remit.store.sqlite_lessons import SqliteLessons
@@ -28,6 +29,7 @@ class SqliteStore(
     SqliteBlobs,
     SqliteTokens,
     SqliteNames,
+    SqliteBills,
 ):
     """Keeps the contract of `Store` in the file at `path`, which is made when it is missing.
 

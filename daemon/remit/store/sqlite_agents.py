@@ -9,6 +9,7 @@ from remit.store.checks import check_text, name_taken, public_key_taken
 from remit.store.database import Database
 from remit.store.fleet_checks import agent_lives, check_agent, check_size, no_such_agent
 from remit.store.records import AgentRecord
+from remit.store.sqlite_bills import forget_bill
 from remit.store.sqlite_files import forget_files
 from remit.store.sqlite_names import forget_names
 
@@ -98,6 +99,7 @@ def _add(connection: Connection, record: AgentRecord) -> int:
     connection.execute("INSERT INTO agent_key (public_key) VALUES (?)", (record.public_key,))
     connection.execute("DELETE FROM mail WHERE recipient = ?", (record.id,))
     forget_names(connection, record.id)
+    forget_bill(connection, record.id)
     row = (
         record.id,
         record.parent,

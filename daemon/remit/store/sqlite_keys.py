@@ -13,6 +13,7 @@ from remit.store.database import Database
 from remit.store.fleet_checks import agent_lives
 from remit.store.records import ClientKey
 from remit.store.sqlite_agents import agent_had_key, agent_is_living
+from remit.store.sqlite_bills import forget_bill
 from remit.store.sqlite_files import forget_files
 from remit.store.sqlite_names import forget_names
 
@@ -82,6 +83,7 @@ def _add(connection: Connection, key: ClientKey) -> None:
     if found is not None or agent_had_key(connection, key.public_key):
         raise public_key_taken()
     forget_names(connection, key.name)
+    forget_bill(connection, key.name)
     connection.execute(
         "INSERT INTO client_key (name, public_key, profile, created_at) VALUES (?, ?, ?, ?)",
         (key.name, key.public_key, key.profile, key.created_at),

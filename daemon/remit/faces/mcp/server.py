@@ -120,7 +120,9 @@ class McpServer:
         if ctx.method != "tools/list":
             return await call_next(ctx)
         caller = self._caller_of(ctx)
-        listed, revision = await self._listed(caller)
+        # Of a list in pages the first one counts as all of it.
+        is_first = not (ctx.params or {}).get("cursor")
+        listed, revision = await self._listed(caller, shown=is_first)
         seen = fingerprint(listed)
         self.listeners.shown(ctx, caller, TOOLS, seen)
         self._listing.set((listed, revision))
@@ -150,16 +152,17 @@ class McpServer:
         private = {"ttlMs": 0, "cacheScope": "private", "_meta": {REVISION: revision}}
         return result | COMPLETE | private
 
-    async def _listed(self, caller: Caller) -> tuple[list[Wire], int]:
-        toolset = await self._fetch(caller)
+    async def _listed(self, caller: Caller, *, shown: bool = False) -> tuple[list[Wire], int]:
+        toolset = await self._fetch(caller, shown=shown)
         if (problem := toolset.problem) is not None:
             # An empty list would tell the host that there is nothing.
             message, hint = f"{problem.message} [{problem.code}]", problem.hint
             raise MCPError(INTERNAL_ERROR, message, {"code": problem.code, "hint": hint})
         return toolset.listed(self._found.get(caller.name, ())), toolset.revision
 
-    async def _fetch(self, caller: Caller) -> Toolset:
-        toolset = await fetch_toolset(caller)
+    async def _fetch(self, caller: Caller, *, shown: bool = False) -> Toolset:
+        found = self._found.get(caller.name, ()) if shown else None
+        toolset = await fetch_toolset(caller, found)
         if toolset.problem is None:
             remember(self._toolsets, caller.name, toolset)
         return toolset

@@ -71,9 +71,16 @@ class Toolset(msgspec.Struct, frozen=True, eq=False):
         return [_wire(one) for one in host_tools(self.told, found)]
 
 
-async def fetch_toolset(caller: Caller) -> Toolset:
-    """Ask for the tools of a caller."""
-    answer = await caller.ask(TOOLS)
+async def fetch_toolset(caller: Caller, listed: Iterable[str] | None = None) -> Toolset:
+    """Ask for the tools of a caller.
+
+    Args:
+        caller: whose tools.
+        listed: when its host puts them before a model, the events of its last search.
+    """
+    answer = await caller.ask(
+        TOOLS, None if listed is None else {"listed": True, "found": list(listed)}
+    )
     if answer.error is not None:
         return Toolset(problem=answer.error)
     data = answer.data

@@ -27,7 +27,7 @@ FINDING = {
     "agent:runtime",
     *("awareness:cards", "awareness:inject", "awareness:select"),
     *("discovery:describe", "discovery:discover", "discovery:stats", "discovery:tools"),
-    *("skill:list", "skill:read"),
+    *("skill:list", "skill:read", "bill:query"),
 }
 """What everybody has and no list shows: hosts call it for a turn, before there is one."""
 

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import msgspec
 
+from remit.model.fields import Key, Name
 from remit.runtime.bills import TURN, TURNS
 from remit.runtime.context import Context
 from remit.runtime.descent import unknown_agent
@@ -21,10 +22,10 @@ _LATEST = 20
 @event_handler("bill:query", capability="own_runtime", effect="read")
 async def query(
     ctx: Context,
-    agent: str | None = None,
+    agent: Name | None = None,
     since: float | None = None,
     limit: Limit = PAGE_LIMIT,
-    after: str = "",
+    after: Key = "",
 ) -> dict[str, Any]:
     """Tell how many tokens were put before your model, and how many everything would have cost.
 

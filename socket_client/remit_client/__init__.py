@@ -9,12 +9,14 @@
 from typing import TYPE_CHECKING, Any
 
 from remit_client.errors import (
+    ApprovalPending,
     BadFrame,
     BadKey,
     Cancelled,
     Conflict,
     ConnectionLost,
     Denied,
+    ExceedsParent,
     Internal,
     InvalidData,
     LimitExceeded,
@@ -24,6 +26,7 @@ from remit_client.errors import (
     Timeout,
     TooLarge,
     Unauthorised,
+    UnknownAgent,
     UnknownEvent,
     Unreachable,
     UnsupportedVersion,
@@ -36,9 +39,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "connect", "Client", "Key", "Answer", "Progress", "Push",
-    "RemitError", "Denied", "UnknownEvent", "InvalidData", "NotFound", "Conflict", "TooLarge",
-    "LimitExceeded", "Timeout", "Cancelled", "BadFrame", "UnsupportedVersion", "StoreUnavailable",
-    "Internal", "Unauthorised", "Unreachable", "ConnectionLost", "BadKey",
+    "RemitError", "Denied", "UnknownEvent", "UnknownAgent", "ExceedsParent", "InvalidData",
+    "NotFound", "Conflict", "TooLarge", "LimitExceeded", "ApprovalPending", "Timeout", "Cancelled",
+    "BadFrame", "UnsupportedVersion", "StoreUnavailable", "Internal", "Unauthorised",
+    "Unreachable", "ConnectionLost", "BadKey",
 ]  # fmt: skip
 
 

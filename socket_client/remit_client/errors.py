@@ -3,11 +3,14 @@
     RemitError               code, message, hint, details, decision
     ├── Denied               denied               details.reason
     ├── UnknownEvent         unknown_event
+    ├── UnknownAgent         unknown_agent        no such agent, or not for the caller
+    ├── ExceedsParent        exceeds_parent       details.excess
     ├── InvalidData          invalid_data         details.path
     ├── NotFound             not_found
     ├── Conflict             conflict
     ├── TooLarge             too_large
     ├── LimitExceeded        limit_exceeded       details.retry_after
+    ├── ApprovalPending      approval_pending     details.review; the same call again finds it
     ├── Timeout              timeout
     ├── Cancelled            cancelled
     ├── BadFrame             bad_frame
@@ -66,6 +69,18 @@ class UnknownEvent(RemitError):  # noqa: N818
     default_code = "unknown_event"
 
 
+class UnknownAgent(RemitError):  # noqa: N818
+    """No such agent, or none that the caller may ask about."""
+
+    default_code = "unknown_agent"
+
+
+class ExceedsParent(RemitError):  # noqa: N818
+    """Somebody would get more than the one who gives it has."""
+
+    default_code = "exceeds_parent"
+
+
 class InvalidData(RemitError):  # noqa: N818
     """The data do not fit the event."""
 
@@ -94,6 +109,12 @@ class LimitExceeded(RemitError):  # noqa: N818
     """Too much at once."""
 
     default_code = "limit_exceeded"
+
+
+class ApprovalPending(RemitError):  # noqa: N818
+    """The call waits for somebody's yes; repeat it with the same data to find out."""
+
+    default_code = "approval_pending"
 
 
 class Timeout(RemitError):  # noqa: N818

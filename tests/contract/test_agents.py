@@ -95,3 +95,15 @@ async def test_an_impossible_agent_name_is_refused(store: Store, name: str) -> N
 async def test_no_agent_can_take_the_operators_name(store: Store) -> None:
     with pytest.raises(ConflictError):
         await store.agent_add(agent("operator"))
+
+
+async def test_those_who_are_gone_are_remembered_and_nobody_else(store: Store) -> None:
+    await store.agent_add(agent("kid", 1))
+    await store.agent_add(agent("stays", 2))
+    await store.key_add("carl", public_key(3), "p")
+    await store.agent_remove(["kid", "never"])
+    await store.key_revoke("carl")
+    assert sorted(await store.ended_list()) == ["carl", "kid"]
+    await store.agent_add(agent("kid", 4))
+    await store.agent_remove(["kid"])
+    assert sorted(await store.ended_list()) == ["carl", "kid"]

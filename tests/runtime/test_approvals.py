@@ -266,7 +266,9 @@ async def test_an_agent_that_lost_the_event_while_it_waited_is_refused() -> None
             (item,) = (await desk.ask("operator", "review:list", {"kind": "approval"}))["items"]
             desk.authority.fleet.remove(["ann"])
             await desk.decide("operator", item["id"])
-    assert seen[0].details["reason"] in {"revoked", "no_grant"}
+    assert seen[0].details["reason"] == "revoked"
+    (row,) = [row.entry for row in await desk.rows(event=OPEN, outcome="denied")]
+    assert (row.principal, row.reason) == ("ann", "revoked")
     assert desk.runs == []
 
 

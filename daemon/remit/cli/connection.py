@@ -75,9 +75,12 @@ class DaemonQuestions:
         """Explain a decision about an agent, or else a profile."""
         data = {"event": event, "agent": subject}
         found = self._if_known("permission:explain", data, session=session)
+        if found is not None and found["reason"] not in ("revoked", "unknown_agent"):
+            return found
+        data = {"event": event, "profile": subject}
         if found is None:
-            found = self._remit.call("permission:explain", {"event": event, "profile": subject})
-        return found
+            return self._remit.call("permission:explain", data)
+        return self._if_known("permission:explain", data) or found
 
     def who_can(self, event: str) -> dict[str, Any]:
         """The profiles and agents that may use an event, among those that the caller sees."""

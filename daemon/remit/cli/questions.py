@@ -180,9 +180,18 @@ def can(ask: Asked, subject: str, event: str, *, session: str | None) -> None:
             f"{word}: {subject} {'may' if found['allowed'] else 'may not'} use {event} "
             f"({found['reason']})"
         )
+        _say_absence(found)
         say_source(found)
         next_step(f"why {subject} {event}")
     sys.exit(0 if found["allowed"] else NO)
+
+
+def _say_absence(found: dict[str, Any]) -> None:
+    """Say who is meant when nobody has that name, or that somebody had it."""
+    if found["reason"] in ("revoked", "unknown_agent"):
+        for cause in found["causes"]:
+            hint = f": {cause['hint']}" if cause["hint"] else ""
+            click.echo(f"warning: {cause['message']}{hint}", err=True)
 
 
 @click.command()

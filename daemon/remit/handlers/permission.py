@@ -13,11 +13,11 @@ from remit.model.names import EventName
 from remit.model.patterns import EventPattern
 from remit.model.place import REQUEST
 from remit.model.principal import OPERATOR_ID, Principal
-from remit.model.suggest import nearest
+from remit.model.suggest import did_you_mean, nearest
 from remit.policy.decide import refusal
-from remit.policy.explain import narrowest_giver
+from remit.policy.explain import Obstacle, narrowest_giver
 from remit.runtime.context import Context
-from remit.runtime.descent import is_in_reach, unknown_agent
+from remit.runtime.descent import absent, is_in_reach
 from remit.runtime.explanation import (
     explain_holder,
     explain_profile,
@@ -25,6 +25,7 @@ from remit.runtime.explanation import (
     holders,
     no_rules,
 )
+from remit.runtime.fleet import NOTHING
 from remit.runtime.registry import event_handler
 from remit.runtime.session_view import held_by
 from remit.runtime.subject import grant_of, profile_in_sight
@@ -62,6 +63,11 @@ def check(request: CheckRequest, ctx: Context) -> Verdict:
         event: the event in question.
         agent: somebody else that you may ask about; yourself when absent.
     """
+    if (gone := _absence(ctx, request.agent)) is not None:
+        name, revision = request.agent or "", ctx.catalogue.revision
+        return Verdict(
+            allowed=False, reason=gone, event=request.event, agent=name, revision=revision
+        )
     agent, grant = _subject(ctx, request.agent)
     reason = _reason(ctx, grant, request.event)
     return Verdict(reason == GRANTED, reason, request.event, agent, ctx.catalogue.revision)
@@ -75,10 +81,11 @@ def check_many(ctx: Context, events: Events, agent: Name | None = None) -> dict[
         events: the events in question.
         agent: somebody else that you may ask about; yourself when absent.
     """
-    _, grant = _subject(ctx, agent)
+    gone = _absence(ctx, agent)
+    grant = NOTHING if gone is not None else _subject(ctx, agent)[1]
     results = []
     for event in events:
-        reason = _reason(ctx, grant, event)
+        reason = gone or _reason(ctx, grant, event)
         results.append({"event": event, "allowed": reason == GRANTED, "reason": reason})
     return {"results": results, "revision": ctx.catalogue.revision}
 
@@ -101,12 +108,31 @@ def explain(
         grant = profile_in_sight(ctx, profile)
         found = explain_profile(fleet, catalogue, profile, event)
         return _told(ctx, found, grant, event)
+    if (gone := _absence(ctx, agent)) is not None:
+        return _explained_absence(ctx, str(agent), event, gone)
     principal = _principal(ctx, agent)
     if principal.is_operator:
         return _operator_explanation(ctx, event)
     found = explain_holder(fleet, catalogue, principal.id, event, session=ctx.session)
     found |= _within_limits(ctx, principal.id)
     return _told(ctx, found, grant_of(ctx, agent=principal.id), event)
+
+
+def _absence(ctx: Context, agent: str | None) -> Reason | None:
+    """Why there is nobody of that name; only the operator may hear of it, else it is an error."""
+    if agent is None or not ctx.principal.is_operator:
+        return None
+    return ctx.services.keyring.absence(agent)
+
+
+def _explained_absence(ctx: Context, name: str, event: str, reason: Reason) -> dict[str, Any]:
+    known = [*ctx.services.authority.fleet.names(), *ctx.catalogue.compositions]
+    message = f"there is no agent and no profile {name!r}"
+    if reason == "revoked":
+        message = f"{name!r} was ended, or its key was revoked"
+    cause = Obstacle(reason, message, did_you_mean(name, known))
+    found = {"subject": name, "cut_by": None, "session": None, "causes": [cause.to_json()]}
+    return no_rules(ctx.catalogue, event) | {"allowed": False, "reason": reason} | found
 
 
 def _told(ctx: Context, found: dict[str, Any], grant: Grant, event: str) -> dict[str, Any]:
@@ -311,7 +337,7 @@ def _principal(ctx: Context, agent: str | None) -> Principal:
         return ctx.principal
     found = ctx.services.keyring.principal(agent)
     if found is None or not is_in_reach(ctx, agent):
-        raise unknown_agent(agent)
+        raise absent(ctx, agent)
     return found
 
 

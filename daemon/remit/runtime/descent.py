@@ -17,8 +17,19 @@ def agent_in_reach(ctx: Context, name: str) -> Agent:
     """
     found = ctx.services.authority.fleet.get(name)
     if found is None or not is_in_reach(ctx, name):
-        raise unknown_agent(name)
+        raise absent(ctx, name)
     return found
+
+
+def absent(ctx: Context, name: str) -> RemitError:
+    """The answer about somebody who is not there; the operator alone hears why."""
+    error = unknown_agent(name)
+    if ctx.principal.is_operator:
+        reason = ctx.services.keyring.absence(name) or "unknown_agent"
+        error.details["reason"] = reason
+        if reason == "revoked":
+            error.message = f"{name!r} was ended, or its key was revoked"
+    return error
 
 
 def is_in_reach(ctx: Context, name: str) -> bool:

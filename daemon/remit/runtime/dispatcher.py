@@ -187,7 +187,8 @@ class Dispatcher:
         # INVARIANT: nothing here depends on whether the event exists; not even under an old name,
         # so it is the name that was asked for that is answered about.
         name = call.request.event
-        reason = refusal(grant, name)
+        gone = self._services.keyring.absence(call.principal.id, serial=call.principal.serial)
+        reason = gone or refusal(grant, name)
         in_session = self._authority.fleet.told_of_session(call.principal.id, call.request.session)
         error = Failure(
             "denied",

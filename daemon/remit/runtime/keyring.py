@@ -12,13 +12,14 @@ import structlog
 from remit.errors import ConflictError, NotFoundError, UnknownAgentError
 from remit.model.agent import Agent
 from remit.model.bearer import Bearer, Token
+from remit.model.decision import Reason
 from remit.model.principal import OPERATOR_ID, RESERVED, Principal
 from remit.runtime.clock import ForwardClock
 from remit.runtime.fleet import Fleet
 from remit.runtime.session_keeper import load_sessions
 from remit.runtime.standing import agent_of, agent_of_key, agents_of, has_its_parent, record_of
 from remit.runtime.tokens import TokenRing
-from remit.store.protocol import Store
+from remit.store.protocol import MOST_ENDED, Store
 from remit.store.records import ClientKey
 
 log = structlog.get_logger()
@@ -42,6 +43,7 @@ class KeyRing:
         self._arriving: dict[str, str | None] = {}
         self._arriving_keys: set[str] = set()
         self._unwritten: set[str] = set()
+        self._ended: dict[str, None] = {}
         self.unrevoked: set[str] = set()
         """Clients that are shut out, though the store still has their keys: revoke them again."""
         self.updating = anyio.Lock()
@@ -51,6 +53,8 @@ class KeyRing:
 
     async def load(self, store: Store) -> None:
         """Take over the living keys, agents and sessions of the store, but no orphans."""
+        for name in reversed(await store.ended_list()):
+            self._remember_ended(name)
         for key in await store.key_list():
             self._take(key)
         orphans = []
@@ -87,7 +91,21 @@ class KeyRing:
             self._names.pop(agent.public_key, None)
             self._clients.pop(agent.id, None)
             self.tokens.drop_owner(agent.id)
+            self._remember_ended(agent.id)
             self.on_revoke(agent.id)
+
+    def _remember_ended(self, name: str) -> None:
+        self._ended.pop(name, None)
+        self._ended[name] = None
+        if len(self._ended) > MOST_ENDED:
+            self._ended.pop(next(iter(self._ended)))
+
+    def absence(self, name: str, *, serial: int = 0) -> Reason | None:
+        """Why nobody of a name is there, or not any more the one with that serial; else None."""
+        present = self._fleet.principal(name)
+        if present is not None and serial in (0, present.serial):
+            return None
+        return "revoked" if serial or name in self._ended else "unknown_agent"
 
     def name_of_key(self, public_key: str) -> str | None:
         """The holder of a public key, or None when no living key is registered."""

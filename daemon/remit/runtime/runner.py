@@ -10,7 +10,7 @@ import anyio
 import msgspec
 import structlog
 
-from remit.errors import DeniedError, RemitError, StoreError
+from remit.errors import DeniedError, RemitError, StoreError, UnknownAgentError
 from remit.model.denial import Denial
 from remit.policy.decide import refusal
 from remit.runtime.approval_records import Demand
@@ -122,7 +122,8 @@ class Runner:
             return None
         message = f"{principal.id!r} may not use {name!r} any more"
         # Another handler of that name is not what was asked, or approved.
-        reason = "revoked" if name in grant.events else refusal(grant, name)
+        gone = self._services.keyring.absence(principal.id, serial=principal.serial)
+        reason = gone or ("revoked" if name in grant.events else refusal(grant, name))
         return DeniedError(message, reason=reason)
 
     async def _not_approved(self, context: Context, handler: Handler, error: RemitError) -> Answer:
@@ -220,7 +221,10 @@ class Runner:
         await self._auditor.record_failure(
             principal=context.principal.id,
             event=handler.spec.name,
-            code=error.code,
+            # The operator, who alone may be told why somebody is not there, reads it here as well.
+            code=error.details.get("reason", error.code)
+            if error.code == UnknownAgentError.code
+            else error.code,
             details={"message": error.message[:_MESSAGE]} | context.withheld,
             decision=context.decision,
             revision=context.catalogue.revision,

@@ -3,7 +3,7 @@
 from remit.errors import InvalidDataError, UnknownAgentError
 from remit.model.grant import Grant
 from remit.runtime.context import Context
-from remit.runtime.descent import is_in_reach, unknown_agent
+from remit.runtime.descent import absent, is_in_reach
 from remit.runtime.lookup import look_up
 from remit.runtime.view import visible_profiles
 
@@ -33,5 +33,5 @@ def grant_of(ctx: Context, *, agent: str | None = None, profile: str | None = No
         return ctx.grant
     found = ctx.services.keyring.principal(agent)
     if found is None or not is_in_reach(ctx, agent):
-        raise unknown_agent(agent)
+        raise absent(ctx, agent)
     return ctx.services.authority.grant(found, session=ctx.session)

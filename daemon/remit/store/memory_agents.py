@@ -1,6 +1,6 @@
 """Keys, agents and their mail in memory."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -22,7 +22,7 @@ from remit.store.fleet_checks import (
 )
 from remit.store.memory_tables import MemoryTables
 from remit.store.pages import check_limit, cut
-from remit.store.protocol import PAGE_BYTES, PAGE_LIMIT
+from remit.store.protocol import MOST_ENDED, PAGE_BYTES, PAGE_LIMIT
 from remit.store.records import AgentRecord, ClientKey, Mail
 
 
@@ -51,6 +51,7 @@ class MemoryKeys(MemoryTables):
             raise no_such_key(name)
         revoked = msgspec.structs.replace(key, revoked_at=self._clock())
         self._keys[self._keys.index(key)] = revoked
+        self._remember_ended([name])
         self._forget_sessions(name)
         self._forget_tokens(name)
         self._names.pop(name, None)
@@ -65,6 +66,14 @@ class MemoryKeys(MemoryTables):
         """All living keys by name; with the revoked ones, older before newer."""
         shown = (key for key in self._keys if include_revoked or key.is_living)
         return tuple(sorted(shown, key=lambda key: key.name))  # stable: the order of registration
+
+    async def ended_list(self) -> tuple[str, ...]:
+        """The names of those who are gone, newest first."""
+        newest = sorted(self._ended.items(), key=lambda item: (-item[1], item[0]))
+        return tuple(name for name, _ in newest[:MOST_ENDED])
+
+    def _remember_ended(self, names: Iterable[str]) -> None:
+        self._ended |= dict.fromkeys(names, self._clock())
 
     def _living_key(self, name: str) -> ClientKey | None:
         return next((key for key in self._keys if key.name == name and key.is_living), None)
@@ -109,6 +118,7 @@ class MemoryAgents(MemoryKeys):
         """Forget these agents, their mail, sessions and files; tells how many lived."""
         for agent in agents:
             check_text(agent, "$.ids")
+        self._remember_ended(agent for agent in agents if agent in self._agents)
         for agent in agents:
             self._forget_sessions(agent)
             self._forget_tokens(agent)

@@ -35,6 +35,7 @@ class MemoryTables:
         self._keys: list[ClientKey] = []
         self._agents: dict[str, AgentRecord] = {}
         self._agent_keys: set[str] = set()
+        self._ended: dict[str, float] = {}
         self._last_position = 0
         self._sessions: dict[tuple[str, str], SessionRecord] = {}
         self._tokens: dict[str, TokenRecord] = {}

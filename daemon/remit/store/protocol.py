@@ -32,6 +32,8 @@ from remit.store.records import (
     TokenRecord,
 )
 
+MOST_ENDED = 10_000
+"""Names of those who are gone that are remembered; the oldest go first."""
 PAGE_LIMIT = 100
 PAGE_BYTES = 512 * 1024
 
@@ -127,6 +129,16 @@ class AgentStore(Protocol):
 
     async def agent_list(self) -> tuple[AgentRecord, ...]:
         """All living agents by position."""
+
+
+class EndedStore(Protocol):
+    """The memory of those who are gone: ended agents, and clients whose key was revoked."""
+
+    async def ended_list(self) -> tuple[str, ...]:
+        """Their names, newest first; those of the oldest are forgotten.
+
+        A name that was given again meanwhile is among them too.
+        """
 
 
 class SessionStore(Protocol):
@@ -357,6 +369,7 @@ class Store(
     StateStore,
     KeyStore,
     AgentStore,
+    EndedStore,
     SessionStore,
     FileStore,
     LessonStore,

@@ -3,6 +3,7 @@
 from remit.store.sqlite_agents import SqliteAgents
 from remit.store.sqlite_audit import SqliteAudit
 from remit.store.sqlite_bills import SqliteBills
+from remit.store.sqlite_ended import SqliteEnded
 from remit.store.sqlite_files import SqliteFiles
 from remit.store.sqlite_keys import SqliteKeys
 from remit.store.sqlite_lessons import SqliteLessons
@@ -19,6 +20,7 @@ class SqliteStore(
     SqliteState,
     SqliteKeys,
     SqliteAgents,
+    SqliteEnded,
     SqliteSessions,
     SqliteFiles,
     SqliteLessons,

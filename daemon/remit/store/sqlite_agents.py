@@ -10,6 +10,7 @@ from remit.store.database import Database
 from remit.store.fleet_checks import agent_lives, check_agent, check_size, no_such_agent
 from remit.store.records import AgentRecord
 from remit.store.sqlite_bills import forget_bill
+from remit.store.sqlite_ended import remember_ended
 from remit.store.sqlite_files import forget_files
 from remit.store.sqlite_names import forget_names
 
@@ -54,8 +55,11 @@ class SqliteAgents(Database):
         for agent in agents:
             check_text(agent, "$.ids")
         rows = [(agent,) for agent in agents]
+        now = self.clock()
 
         def write(connection: Connection) -> int:
+            living = [agent for agent in agents if agent_is_living(connection, agent)]
+            remember_ended(connection, living, now)
             connection.executemany("DELETE FROM mail WHERE recipient = ?", rows)
             connection.executemany("DELETE FROM session WHERE owner = ?", rows)
             for agent in agents:

@@ -14,6 +14,7 @@ from remit.store.fleet_checks import agent_lives
 from remit.store.records import ClientKey
 from remit.store.sqlite_agents import agent_had_key, agent_is_living
 from remit.store.sqlite_bills import forget_bill
+from remit.store.sqlite_ended import remember_ended
 from remit.store.sqlite_files import forget_files
 from remit.store.sqlite_names import forget_names
 
@@ -45,6 +46,7 @@ class SqliteKeys(Database):
             connection.execute(
                 "UPDATE client_key SET revoked_at = ? WHERE public_key = ?", (now, key.public_key)
             )
+            remember_ended(connection, [name], now)
             connection.execute("DELETE FROM session WHERE owner = ?", (name,))
             forget_files(connection, name)
             forget_names(connection, name)

@@ -105,6 +105,7 @@ OF_EVENTS: dict[str, str] = {
     "agent:spawn name": FREE,
     "agent:update name": FREE,
     "awareness:cards after": "page",
+    "bill:query after": "page",
     "capability:create id": f"{NEW}capability",
     "capability:create name": FREE,
     "capability:get id": "capability",

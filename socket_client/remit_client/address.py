@@ -43,6 +43,8 @@ def find_address(
     if loaded is None:
         from_environment = None if given else os.environ.get("REMIT_KEY")
         loaded = load_key(from_environment or folder / "operator.key")
+        if not from_environment and place == _endpoint_file(folder):
+            place = _door_of_operator(folder) or place
     return Address(place, _server_key(folder, loaded, given=given), loaded)
 
 
@@ -67,6 +69,12 @@ def _endpoint_file(folder: Path) -> str:
         return (folder / "endpoint").read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError):
         return ""
+
+
+def _door_of_operator(folder: Path) -> str:
+    """The socket that a daemon of this home keeps for its operator, when others fill the first."""
+    door = (folder / "op.sock").absolute()
+    return f"ipc://{door}" if door.is_socket() else ""
 
 
 def _server_key(folder: Path, key: Key, *, given: bool) -> str:

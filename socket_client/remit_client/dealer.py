@@ -7,7 +7,7 @@ import zmq
 
 from remit_client.address import SERVE_HINT, Address
 from remit_client.codec import MAX_MESSAGE
-from remit_client.errors import RemitError, Unauthorised, Unreachable
+from remit_client.errors import LimitExceeded, RemitError, Unauthorised, Unreachable
 from remit_client.wire import MSGPACK_VERSION
 
 CONNECT_SECONDS = 1.5
@@ -15,6 +15,8 @@ CONNECT_SECONDS = 1.5
 
 _EVENT = struct.Struct("=hi")
 _FRAMES = 3
+_CROWDED = 500
+"""How a handshake ends that is one connection too many; 400 is an unknown key."""
 _WATCHED = (
     zmq.EVENT_HANDSHAKE_SUCCEEDED
     | zmq.EVENT_HANDSHAKE_FAILED_AUTH
@@ -94,9 +96,7 @@ class Dealer:
             self.up, self.refusal, self._broken = True, None, 0
         elif event == zmq.EVENT_HANDSHAKE_FAILED_AUTH:
             name = self._address.key.name
-            message = f"the daemon does not know the key of {name!r} ({value})"
-            hint = "the operator registers one with: remit key new NAME --profile PROFILE"
-            self.refusal = Unauthorised(message, hint=hint)
+            self.refusal = _crowded(name) if value == _CROWDED else _unknown(name, value)
         elif event in _BROKEN:
             self._broken += 1
             if self._broken >= _BROKEN_HANDSHAKES:
@@ -107,6 +107,18 @@ class Dealer:
             was_up, self.up = self.up, False
             return was_up
         return False
+
+
+def _crowded(name: str) -> RemitError:
+    message = f"the daemon takes no more connections of {name!r}"
+    hint = "close some, or ask the operator to raise max_connections_per_key"
+    return LimitExceeded(message, hint=hint, details={"retry_after": 1.0})
+
+
+def _unknown(name: str, status: int) -> RemitError:
+    message = f"the daemon does not know the key of {name!r} ({status})"
+    hint = "the operator registers one with: remit key new NAME --profile PROFILE"
+    return Unauthorised(message, hint=hint)
 
 
 def _configure(socket: "zmq.Socket[bytes]", address: Address) -> None:

@@ -121,6 +121,8 @@ def test_every_setting_can_stand_in_a_file(here: Path, env: dict[str, str]) -> N
         request_timeout = 1
         drain_timeout = 0.5
         max_in_flight = 8
+        max_connections = 100
+        max_connections_per_key = 10
         audit_sample = 0.5
         audit_keep = 0
         denials_per_minute = 60

@@ -14,6 +14,7 @@ import structlog
 
 from remit import __version__
 from remit.app.awaring import awaring
+from remit.app.descriptors import Shares, share_descriptors
 from remit.app.discovering import discovering
 from remit.app.handlers import load_all_handlers
 from remit.app.launching import forget_identity, launching
@@ -23,7 +24,7 @@ from remit.app.upstreaming import upstreaming
 from remit.app.watch import watch_definitions
 from remit.app.web import web
 from remit.app.workbench import definition_paths
-from remit.config.home import Home, ipc_endpoint, prepare_home
+from remit.config.home import Home, ipc_endpoint, is_socket_path, prepare_home
 from remit.config.launch_user import launch_user
 from remit.config.lock import hold_lock
 from remit.config.served import remember_extensions, remember_served
@@ -101,7 +102,7 @@ async def run_daemon(settings: Settings) -> AsyncGenerator[Daemon]:
             await _look_at_audit(store)
             services, difference = await open_services(settings, store, table, keys.operator_public)
             dispatcher = Dispatcher(services, timeout=settings.request_timeout)
-            limits = Limits(in_flight=settings.max_in_flight, drain_seconds=settings.drain_timeout)
+            shares = share_descriptors(settings)
             async with (
                 services.auditor.denials.flushing(),  # ends last: what is counted is written
                 serve(
@@ -109,14 +110,15 @@ async def run_daemon(settings: Settings) -> AsyncGenerator[Daemon]:
                     services.keyring,
                     endpoint=settings.endpoint or ipc_endpoint(home),
                     server_key=keys.server_secret,
-                    limits=limits,
+                    door_of_operators=_door_of_operators(home),
+                    limits=_limits(settings, shares),
                 ) as face,
             ):
                 _connect(home, services, face)
                 await services.reloader.begin(difference)
                 daemon = Daemon(services, dispatcher, {"zmq": face.endpoint})
                 with _findable(home, settings, services, face.endpoint):
-                    async with _beside(settings, daemon, face.endpoint):
+                    async with _beside(settings, daemon, face.endpoint, shares.http):
                         yield daemon
 
 
@@ -124,6 +126,24 @@ async def _look_at_audit(store: SqliteStore) -> None:
     head = await store.audit_head()
     if head is not None and head.problem:
         log.error("audit_broken", problem=head.problem, hint="remit audit verify")
+
+
+def _limits(settings: Settings, shares: Shares) -> Limits:
+    """What clients of the socket may cost."""
+    return Limits(
+        in_flight=settings.max_in_flight,
+        drain_seconds=settings.drain_timeout,
+        connections=shares.clients,
+        connections_per_key=shares.per_key,
+        operators=shares.operators,
+        silent=shares.silent,
+        silent_operators=shares.silent_operators,
+    )
+
+
+def _door_of_operators(home: Home) -> str:
+    """The socket beside the first one; nothing where its path would be too long."""
+    return f"ipc://{home.door_of_operators}" if is_socket_path(home.door_of_operators) else ""
 
 
 def _handlers(settings: Settings) -> dict[str, Handler]:
@@ -144,11 +164,19 @@ def _connect(home: Home, services: Services, face: Face) -> None:
 
 
 @asynccontextmanager
-async def _beside(settings: Settings, daemon: Daemon, endpoint: str) -> AsyncGenerator[None]:
+async def _beside(
+    settings: Settings, daemon: Daemon, endpoint: str, http_connections: int
+) -> AsyncGenerator[None]:
     """Everything that goes on beside the socket, for as long as this is open."""
     services = daemon.services
     async with (
-        web(settings, services, daemon.dispatcher, daemon.endpoints),
+        web(
+            settings,
+            services,
+            daemon.dispatcher,
+            daemon.endpoints,
+            connections=http_connections,
+        ),
         _watching(settings, partial(daemon.reload, Cause("files_edited"))),
         services.auditor.rotating(),
         services.approvals.lapsing(),

@@ -40,7 +40,12 @@ class Posts:
 
 @asynccontextmanager
 async def web(
-    settings: Settings, services: Services, dispatcher: Dispatcher, endpoints: dict[str, str]
+    settings: Settings,
+    services: Services,
+    dispatcher: Dispatcher,
+    endpoints: dict[str, str],
+    *,
+    connections: int,
 ) -> AsyncGenerator[None]:
     """Serve HTTP while the block runs, if that is wanted; `endpoints` is told where.
 
@@ -62,6 +67,8 @@ async def web(
         body_bytes=settings.http_body_limit,
         in_flight=settings.max_in_flight,
         drain_seconds=settings.drain_timeout,
+        connections=connections,
+        streams=min(Limits().streams, max(1, connections // 2)),
     )
     probes = Probes(lambda: problems_of(services), lambda: numbers_of(services))
     async with (

@@ -37,6 +37,11 @@ class Home(msgspec.Struct, frozen=True):
         return self.path / "remit.db"
 
     @property
+    def door_of_operators(self) -> Path:
+        """A socket that is kept for operators, when others fill the first."""
+        return self.path / "op.sock"
+
+    @property
     def lock(self) -> Path:
         """Held while a daemon runs here; holds its process id."""
         return self.path / "lock"
@@ -198,6 +203,11 @@ def inspect_secret(path: Path) -> Iterator[Finding]:
         yield Finding(path, message, f"chmod 600 {_quoted(path)}", _SECRET_MODE)
 
 
+def is_socket_path(path: Path) -> bool:
+    """Tell whether the system allows a path for a socket."""
+    return len(os.fsencode(path)) <= _SOCKET_PATH_BYTES
+
+
 def ipc_endpoint(home: Home) -> str:
     """The address of the daemon's socket in this home.
 
@@ -205,7 +215,7 @@ def ipc_endpoint(home: Home) -> str:
         HomeError: the path is longer than the system allows for a socket.
     """
     length = len(os.fsencode(home.socket))
-    if length > _SOCKET_PATH_BYTES:
+    if not is_socket_path(home.socket):
         raise HomeError(
             f"{home.socket}: {length} bytes, but a socket's path may have {_SOCKET_PATH_BYTES}",
             hint="choose a shorter directory with --home, or listen on tcp: "

@@ -78,6 +78,15 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("request_timeout", "seconds", 30.0, "Seconds a handler may take."),
     Setting("drain_timeout", "seconds", 4.0, "Seconds that running requests get at shutdown."),
     Setting("max_in_flight", "whole", 256, "Requests that may run at once.", high=65_536),
+    Setting(
+        "max_connections",
+        "whole",
+        0,
+        "Connections of all clients; 0: as many as the descriptors of the process allow.",
+        low=0,
+        high=65_536,
+    ),
+    Setting("max_connections_per_key", "whole", 256, "Connections of one client.", high=65_536),
     Setting("audit_sample", "share", 0.0, "Share of allowed reads that the audit keeps, 0 to 1."),
     Setting(
         "audit_keep",
@@ -257,6 +266,8 @@ class Settings(msgspec.Struct, frozen=True):
     request_timeout: float
     drain_timeout: float
     max_in_flight: int
+    max_connections: int
+    max_connections_per_key: int
     audit_sample: float
     audit_keep: int
     denials_per_minute: int

@@ -4,9 +4,11 @@ uvicorn itself would wait for ever for the head of a request. h11 reads strictly
 a head than it is allowed to.
 """
 
+import asyncio  # noqa: TID251 - anyio has no way to serve a socket that was accepted already
+import errno
 import socket as sockets
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -23,6 +25,7 @@ from remit.faces.http.problems import MEDIA_TYPE, problem, problem_body
 LOOPBACK = "127.0.0.1"
 _TICK_SECONDS = 1.0
 _POLL_SECONDS = 0.01
+_GONE = frozenset({errno.EAGAIN, errno.ECONNABORTED, errno.EINTR})
 
 
 def address_of(text: str) -> tuple[str, int]:
@@ -87,7 +90,9 @@ class Server(uvicorn.Server):
         )
         super().__init__(config)
         self._stopping = anyio.Event()
-        self._drain_seconds = limits.drain_seconds
+        self._limits = limits
+        self._stats = stats
+        self._listening: list[Any] = []
 
     def stop(self) -> None:
         """Take nothing new, and let what runs come to its end."""
@@ -99,12 +104,45 @@ class Server(uvicorn.Server):
         """Leave the signals alone."""
         yield
 
+    async def startup(self, sockets: Any = None) -> None:
+        """Take connections one by one: uvicorn would take all, and leave no descriptor."""
+        await super().startup(sockets=[])
+        self._listening = list(sockets or [])
+
+    async def _accept(self, listening: sockets.socket) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            await anyio.wait_readable(listening)
+            try:
+                connection, _ = listening.accept()
+            except OSError as error:
+                # Who knocked is gone, or descriptors are short: both pass.
+                await anyio.sleep(0 if error.errno in _GONE else _POLL_SECONDS)
+                continue
+            connection.setblocking(False)  # noqa: FBT003 - the standard library's own
+            if len(self.server_state.connections) >= self._limits.connections:
+                self._stats.cut += 1
+                connection.close()
+                continue
+            with suppress(OSError):
+                await loop.connect_accepted_socket(self._protocol, connection)
+
+    def _protocol(self) -> Any:
+        make: Any = self.config.http_protocol_class
+        return make(
+            config=self.config, server_state=self.server_state, app_state=self.lifespan.state
+        )
+
     async def main_loop(self) -> None:
         """Wait to be stopped; the date in the answers is that of the last second."""
-        while not self.should_exit:
-            await self.on_tick(0)
-            with anyio.move_on_after(_TICK_SECONDS):
-                await self._stopping.wait()
+        async with anyio.create_task_group() as tasks:
+            for listening in self._listening:
+                tasks.start_soon(self._accept, listening)
+            while not self.should_exit:
+                await self.on_tick(0)
+                with anyio.move_on_after(_TICK_SECONDS):
+                    await self._stopping.wait()
+            tasks.cancel_scope.cancel()
 
     async def shutdown(self, sockets: Any = None) -> None:
         """Take no more connections, and give those that are open their time."""
@@ -113,7 +151,7 @@ class Server(uvicorn.Server):
         state: Any = self.server_state
         for connection in list(state.connections):
             connection.shutdown()
-        with anyio.move_on_after(self._drain_seconds):
+        with anyio.move_on_after(self._limits.drain_seconds):
             while state.connections or state.tasks:  # noqa: ASYNC110 - uvicorn signals neither
                 await anyio.sleep(_POLL_SECONDS)
         for task in list(state.tasks):
@@ -142,10 +180,7 @@ class Protocol(H11Protocol):
     def connection_made(self, transport: Any) -> None:
         """Start to wait for a request."""
         super().connection_made(transport)
-        if len(self.connections) > self._limits.connections:
-            self._cut()
-        else:
-            self._await_head()
+        self._await_head()
 
     def data_received(self, data: bytes) -> None:
         """Read on; the head of a request must be complete in time."""

@@ -4,6 +4,8 @@ libzmq asks this handler about every connection. It is ours, and not `zmq.auth`'
 brings `zmq.asyncio` along (14 MB) and answers from copies of the keys, not the live directory.
 """
 
+from collections.abc import Callable
+
 import anyio
 import structlog
 import zmq
@@ -16,6 +18,8 @@ ZAP_DOMAIN = b"remit"
 _ENDPOINT = "inproc://zeromq.zap.01"
 _VERSION = b"1.0"
 _CURVE_FRAMES = 7
+_CROWDED = b"500"
+"""Not 300: libzmq would neither answer the client nor let it go."""
 
 log = structlog.get_logger()
 
@@ -28,9 +32,14 @@ class Authenticator:
     """
 
     def __init__(
-        self, context: "zmq.Context[zmq.Socket[bytes]]", directory: Directory, stats: Stats
+        self,
+        context: "zmq.Context[zmq.Socket[bytes]]",
+        directory: Directory,
+        stats: Stats,
+        is_crowded: Callable[[str], bool],
     ) -> None:
         self._directory = directory
+        self._is_crowded = is_crowded
         self._stats = stats
         self._socket = context.socket(zmq.REP)
         self._socket.linger = 0
@@ -67,17 +76,22 @@ class Authenticator:
         if user is None:
             self._stats.refused += 1
             return [_VERSION, request_id, b"400", b"unknown key", b"", b""]
+        if user == _CROWDED:
+            self._stats.crowded += 1
+            return [_VERSION, request_id, _CROWDED, b"too many connections", b"", b""]
         self._stats.admitted += 1
         return [_VERSION, request_id, b"200", b"OK", user, b""]
 
     def _admit(self, frames: list[bytes]) -> bytes | None:
+        """The key of a connection, a status when there are too many, None when nobody holds it."""
         if len(frames) != _CURVE_FRAMES or frames[0] != _VERSION:
             return None
         _, _, domain, address, _, mechanism, credentials = frames
         if domain != ZAP_DOMAIN or mechanism != b"CURVE":
             return None
         key = z85.encode(credentials)
-        if self._directory.name_of_key(key.decode()) is None:
+        name = self._directory.name_of_key(key.decode())
+        if name is None:
             log.warning("key_refused", public_key=key.decode(), address=address.decode("latin-1"))
             return None
-        return key
+        return _CROWDED if self._is_crowded(name) else key

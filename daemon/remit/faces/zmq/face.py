@@ -5,9 +5,11 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
+import structlog
 import zmq
 from anyio.abc import TaskGroup
 
+from remit.faces.zmq.accept_gate import AcceptGate
 from remit.faces.zmq.authenticator import Authenticator
 from remit.faces.zmq.jobs import Jobs
 from remit.faces.zmq.limits import Limits, Stats
@@ -20,6 +22,8 @@ from remit.faces.zmq.router import bind, inode_of, open_router, remove_file
 from remit.model.notice import Notice
 from remit.runtime.call import Directory, Door
 from remit.runtime.counters import Load
+
+log = structlog.get_logger()
 
 # A full client may have read while another was being sent to; nobody signals that.
 _RETRY_SECONDS = 0.05
@@ -34,14 +38,16 @@ class Face:
     ) -> None:  # fmt: skip
         self.stats = stats = Stats()
         self.endpoint = ""
-        self.inode: int | None = None
+        self._files: dict[str, int | None] = {}
         self._limits = limits
         self._reading = True
         self._last: tuple[Notice, Parcel] | None = None
         # Up before anything listens: see `Authenticator`.
-        self._authenticator = Authenticator(context, directory, stats)
+        self._directory = directory
+        self._authenticator = Authenticator(context, directory, stats, self._is_crowded)
         self._socket = open_router(context, secret_key=server_key.encode(), limits=limits)
-        self._peers = Peers(self._socket, stats)
+        self._peers = Peers(self._socket, limits=limits, stats=stats)
+        self._gates: list[AcceptGate] = []
         self._readiness = Readiness(self._socket.fileno())
         self._outbox = Outbox(self._socket, self._peers, limits=limits, stats=stats)
         self._jobs = Jobs(
@@ -115,13 +121,30 @@ class Face:
             self._outbox.disconnect(peer)
         return len(peers)
 
-    def start(self, tasks: TaskGroup, endpoint: str) -> None:
-        """Listen and read."""
+    def start(self, tasks: TaskGroup, endpoint: str, door: str = "") -> None:
+        """Listen and read; operators find a door of their own, where there is to be one."""
         tasks.start_soon(self._authenticator.run)
         tasks.start_soon(self._peers.watch)
         tasks.start_soon(self._read)
-        self.endpoint = bind(self._socket, endpoint)
-        self.inode = inode_of(self.endpoint)
+        limits = self._limits
+        self.endpoint = self._listen(tasks, endpoint, limits.silent)
+        if door:
+            self._listen(tasks, door, limits.silent_operators)
+
+    def _listen(self, tasks: TaskGroup, endpoint: str, silent: int) -> str:
+        endpoint, gate = bind(self._socket, endpoint, self._limits.listen_backlog)
+        self._files[endpoint] = inode_of(endpoint)
+        if gate is None:
+            log.warning("connections_not_bounded", endpoint=endpoint)
+        else:
+            self._gates.append(gate)
+            tasks.start_soon(self._peers.arrivals.admit, gate, silent, self._peers.look)
+        return endpoint
+
+    def remove_files(self) -> None:
+        """Remove what it listened on, where that is a file."""
+        for endpoint, inode in self._files.items():
+            remove_file(endpoint, inode)
 
     async def drain(self) -> None:
         """Take nothing new, let jobs end, and send what is still to be sent."""
@@ -135,9 +158,17 @@ class Face:
     def close(self) -> None:
         """Close the sockets; what libzmq has taken is sent within the linger time."""
         self._readiness.close()
+        for gate in self._gates:
+            gate.close()
         self._peers.close()
         self._authenticator.close()
         self._socket.close()
+
+    def _is_crowded(self, name: str) -> bool:
+        """Tell whether a connection more of a principal would be too many."""
+        principal = self._directory.principal(name)
+        is_operator = principal is not None and principal.is_operator
+        return self._peers.is_crowded(name, is_operator=is_operator)
 
     async def _read(self) -> None:
         while True:
@@ -165,6 +196,7 @@ async def serve(
     *,
     endpoint: str,
     server_key: str,
+    door_of_operators: str = "",
     limits: Limits | None = None,
 ) -> AsyncGenerator[Face]:
     """Serve `door` at `endpoint` until the block ends; then drain.
@@ -174,6 +206,7 @@ async def serve(
         directory: says who holds which key, at every message.
         endpoint: `ipc:///path` or `tcp://host:port`; `tcp://127.0.0.1:*` picks a port.
         server_key: the Z85 secret key of this daemon.
+        door_of_operators: an ipc endpoint beside it, which others do not fill.
         limits: what one client may cost.
 
     Raises:
@@ -190,7 +223,7 @@ async def serve(
                     context, door, directory,
                     server_key=server_key, limits=limits or Limits(), tasks=tasks,
                 )  # fmt: skip
-                face.start(tasks, endpoint)
+                face.start(tasks, endpoint, door_of_operators)
                 yield face
             except Exception as error:  # carried out by hand: the task group would wrap it
                 failure = error
@@ -207,6 +240,6 @@ async def serve(
             # failed to start has left open.
             await anyio.to_thread.run_sync(context.destroy)
         if face is not None:
-            remove_file(face.endpoint, face.inode)
+            face.remove_files()
     if failure is not None:
         raise failure

@@ -5,9 +5,8 @@ socket monitor tells which descriptor closed. Its events are read before the sen
 is entered, so a descriptor that is reused never removes its new owner.
 """
 
-import os
-import socket as sockets
 import struct
+import sys
 from collections import deque
 from collections.abc import Callable
 from typing import TypeVar
@@ -15,12 +14,15 @@ from typing import TypeVar
 import anyio
 import zmq
 
+from remit.faces.zmq.arrivals import Arrivals
+from remit.faces.zmq.descriptor import cut_descriptor, inode_of_descriptor, is_closed
 from remit.faces.zmq.frames import MSGPACK, Codec
-from remit.faces.zmq.limits import Stats
+from remit.faces.zmq.limits import Limits, Stats
 from remit_client.wire import RequestId
 
 _MONITOR_EVENT = struct.Struct("=hi")
 _NOBLOCK = int(zmq.NOBLOCK)
+_WATCHED = zmq.EVENT_DISCONNECTED | zmq.EVENT_ACCEPTED | zmq.EVENT_ACCEPT_FAILED
 NO_DESCRIPTOR = -1
 _SWEEP_AT = 64
 _K = TypeVar("_K", str, int)
@@ -53,14 +55,16 @@ class Peer:
 class Peers:
     """Every connection that has sent a message, by routing id and by name."""
 
-    def __init__(self, router: "zmq.Socket[bytes]", stats: Stats) -> None:
+    def __init__(self, router: "zmq.Socket[bytes]", *, limits: Limits, stats: Stats) -> None:
+        self.arrivals = Arrivals(limits, stats)
+        self._limits = limits
         self._stats = stats
         self._by_id: dict[bytes, Peer] = {}
         self._by_name: dict[str, set[Peer]] = {}
         self._by_descriptor: dict[int, set[Peer]] = {}
         self._sweep_at = _SWEEP_AT
         self._router = router
-        monitor = router.get_monitor_socket(zmq.EVENT_DISCONNECTED)
+        monitor = router.get_monitor_socket(_WATCHED)
         # A full monitor queue would stop libzmq's own thread.
         monitor.setsockopt(zmq.RCVHWM, 0)
         self._monitor = monitor
@@ -96,9 +100,37 @@ class Peers:
         while int(self._monitor.get(zmq.EVENTS)) & zmq.POLLIN:
             event = self._monitor.recv(_NOBLOCK)
             self._monitor.recv(_NOBLOCK)
-            _, descriptor = _MONITOR_EVENT.unpack(event)
-            for peer in tuple(self._by_descriptor.get(descriptor, ())):
-                self.forget(peer)
+            kind, descriptor = _MONITOR_EVENT.unpack(event)
+            if kind == zmq.EVENT_ACCEPTED:
+                self.arrivals.accepted(descriptor)
+            elif kind == zmq.EVENT_ACCEPT_FAILED:
+                self.arrivals.failed()
+            else:
+                self.arrivals.left(descriptor)
+                for peer in tuple(self._by_descriptor.get(descriptor, ())):
+                    self.forget(peer)
+
+    def look(self, seconds: float) -> None:
+        """Read what is known of connections, after waiting for news no longer than that."""
+        if seconds:
+            self._monitor.poll(int(seconds * 1000))
+        self.catch_up()
+
+    def is_crowded(self, name: str, *, is_operator: bool, more: int = 1) -> bool:
+        """Tell whether a principal may not have so many connections more.
+
+        Operators have places of their own, so that the others never keep them out.
+        """
+        mine = self._by_name.get(name, ())
+        own = len(mine)
+        most, places = self._limits.connections_per_key, self._limits.connections
+        if is_operator:
+            most, places = max(most, self._limits.operators), sys.maxsize
+        if own + more <= most and len(self._by_id) + more <= places:
+            return False
+        # libzmq may be behind: who closed a connection can open another at once.
+        closed = sum(is_closed(peer.descriptor, peer.inode) for peer in mine)
+        return own - closed + more > most or len(self._by_id) - closed + more > places
 
     def enter(self, routing_id: bytes, key: str, name: str, descriptor: int) -> Peer:
         """Remember the sender of a first message."""
@@ -110,11 +142,12 @@ class Peers:
             self._sweep()
         peer = Peer(routing_id, key, name)
         peer.descriptor = descriptor
-        peer.inode = _inode(descriptor)
+        peer.inode = inode_of_descriptor(descriptor)
         self._by_id[routing_id] = peer
         self._by_name.setdefault(name, set()).add(peer)
         self._by_descriptor.setdefault(descriptor, set()).add(peer)
         self._stats.clients += 1
+        self.arrivals.left(descriptor)
         # Did it close before its inode was read? Then the inode is another one's.
         self.catch_up()
         if peer.inode == 0:
@@ -126,7 +159,7 @@ class Peers:
     def _sweep(self) -> None:
         """Forget senders whose last message was read only after the news of their end."""
         for peer in self.all():
-            if _inode(peer.descriptor) != peer.inode:
+            if inode_of_descriptor(peer.descriptor) != peer.inode:
                 self.forget(peer)
         self._sweep_at = max(_SWEEP_AT, 2 * len(self._by_id))
 
@@ -149,29 +182,7 @@ class Peers:
 
 def cut(peer: Peer) -> bool:
     """Close a connection from this side, if its descriptor is still the one it had."""
-    try:
-        descriptor = os.dup(peer.descriptor)
-    except OSError:
-        return False
-    try:
-        # The duplicate pins the socket: it cannot be swapped between comparing and closing.
-        if peer.inode == 0 or _inode(descriptor) != peer.inode:
-            return False
-        with sockets.socket(fileno=os.dup(descriptor)) as connection:
-            connection.shutdown(sockets.SHUT_RDWR)
-    except OSError:
-        return False
-    finally:
-        os.close(descriptor)
-    return True
-
-
-def _inode(descriptor: int) -> int:
-    """What tells two sockets apart that had the same descriptor one after the other."""
-    try:
-        return os.fstat(descriptor).st_ino
-    except OSError:
-        return 0
+    return cut_descriptor(peer.descriptor, peer.inode)
 
 
 def _discard(index: dict[_K, set[Peer]], key: _K, peer: Peer) -> None:

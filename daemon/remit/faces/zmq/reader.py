@@ -21,7 +21,7 @@ from remit.faces.zmq.frames import (
 )
 from remit.faces.zmq.jobs import Jobs
 from remit.faces.zmq.outbox import Outbox
-from remit.faces.zmq.peers import Peer, Peers
+from remit.faces.zmq.peers import Peer, Peers, cut
 from remit.runtime.call import Call, Directory, Door
 from remit_client.wire import ANSWER, CANCEL, REQUEST, Answer, RequestId
 
@@ -100,6 +100,10 @@ class Reader:
         peer = self._peers.find(routing_id)
         if peer is None or peer.key != body.get("User-Id"):
             peer = self._sender(routing_id, body)
+        if peer is not None:
+            self._handle(peer, version, kind, body)
+
+    def _handle(self, peer: Peer, version: zmq.Frame, kind: zmq.Frame, body: zmq.Frame) -> None:
         codec = CODECS.get(version.bytes)
         if codec is None:
             self._refuse_version(peer, version.bytes, body.bytes)
@@ -151,13 +155,23 @@ class Reader:
             return
         self._jobs.cancel(peer, request_id)
 
-    def _sender(self, routing_id: bytes, frame: zmq.Frame) -> Peer:
-        """Whose message this is: libzmq's word on the frame itself, never the routing id's."""
+    def _sender(self, routing_id: bytes, frame: zmq.Frame) -> Peer | None:
+        """Whose message this is: libzmq's word on the frame itself, never the routing id's.
+
+        None when it is one connection too many: several can pass the handshake side by side.
+        """
         key = frame.get("User-Id")
         peer = self._peers.find(routing_id)
         if peer is None or peer.key != key:
             name = self._directory.name_of_key(str(key)) or ""
             peer = self._peers.enter(routing_id, str(key), name, int(frame.get(zmq.SRCFD)))
+            principal = self._directory.principal(name)
+            is_operator = principal is not None and principal.is_operator
+            if self._peers.is_crowded(name, is_operator=is_operator, more=0):
+                self._stats.crowded += 1
+                cut(peer)
+                self._peers.forget(peer)
+                return None
         return peer
 
     def _answer(self, peer: Peer, codec: Codec, answer: Answer) -> None:
@@ -178,6 +192,8 @@ class Reader:
         self, routing_id: bytes, version: zmq.Frame, last: zmq.Frame, *, count: int
     ) -> None:
         peer = self._sender(routing_id, last)
+        if peer is None:
+            return
         message = f"a message has three frames, this one has {count}"
         self._refuse(peer, codec_for(version.bytes), b"", message, _FRAMES_HINT)
 

@@ -2,11 +2,14 @@
 
 import errno
 import os
+import socket as sockets
+import sys
 from pathlib import Path
 
 import zmq
 
 from remit.errors import SettingsError
+from remit.faces.zmq.accept_gate import AcceptGate, find_gate, listening_sockets
 from remit.faces.zmq.authenticator import ZAP_DOMAIN
 from remit.faces.zmq.limits import Limits
 
@@ -44,23 +47,53 @@ def open_router(
     return socket
 
 
-def bind(socket: "zmq.Socket[bytes]", endpoint: str) -> str:
-    """Listen at `endpoint`, and tell where that really is.
+def bind(socket: "zmq.Socket[bytes]", endpoint: str, backlog: int) -> tuple[str, AcceptGate | None]:
+    """Listen at `endpoint`; tell where that really is, and how to let somebody in.
+
+    Nobody is let in before that is asked for; without a gate everybody is.
 
     Raises:
         SettingsError: the endpoint cannot be served.
     """
+    known = listening_sockets()
     before = os.umask(_OWNER_ONLY)
+    draft: Path | None = None
     try:
+        path = _path_of(endpoint)
+        if path is not None and sys.platform == "linux":
+            draft = _listen_beside(socket, path, backlog)
         socket.bind(endpoint)
-    except zmq.ZMQError as error:
+        socket.setsockopt(zmq.USE_FD, -1)
+        gate = find_gate(known)
+        if draft is not None and path is not None:
+            draft.replace(path)  # from here on somebody can knock
+            return endpoint, gate
+    except (OSError, zmq.ZMQError) as error:
+        if draft is not None:
+            draft.unlink(missing_ok=True)
         hint = _HINTS.get(
             error.errno or 0, "write it as ipc:///path/to/remit.sock or tcp://127.0.0.1:7700"
         )
         raise SettingsError(f"cannot serve {endpoint}: {error.strerror}", hint=hint) from error
     finally:
         os.umask(before)
-    return socket.getsockopt_string(zmq.LAST_ENDPOINT)
+    return socket.getsockopt_string(zmq.LAST_ENDPOINT), gate
+
+
+def _listen_beside(socket: "zmq.Socket[bytes]", path: Path, backlog: int) -> Path:
+    """Have libzmq listen on a socket that nobody knows of yet; answers where it is."""
+    draft = path.with_name(f".{os.urandom(3).hex()}")
+    with sockets.socket(sockets.AF_UNIX, sockets.SOCK_STREAM) as listening:
+        try:
+            listening.bind(str(draft))
+        except OSError as error:
+            # Python has no number for a path that is too long.
+            number = error.errno or errno.ENAMETOOLONG
+            raise OSError(number, os.strerror(number)) from error
+        listening.listen(backlog)
+        listening.setblocking(False)  # noqa: FBT003 - the standard library's own
+        socket.setsockopt(zmq.USE_FD, listening.detach())  # libzmq closes it
+    return draft
 
 
 def inode_of(endpoint: str) -> int | None:

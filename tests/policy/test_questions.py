@@ -5,8 +5,8 @@ from tests.policy.texts import CAPABILITIES, compiled, event
 
 from remit.errors import NotFoundError
 from remit.policy.catalogue import Catalogue
-from remit.policy.explain import givers_of
 from remit.policy.questions import capability_id, gives
+from remit.policy.remedies import givers_of
 from remit.runtime.explanation import holders
 from remit.runtime.fleet import Fleet
 

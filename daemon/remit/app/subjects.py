@@ -1,13 +1,18 @@
 """Whom a command asks about: an agent of the home, or a profile of the definitions."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from remit.app.workbench import Workbench
+from remit.config.home import Home
+from remit.config.settings_table import Settings
 from remit.errors import NotFoundError
 from remit.model.grant import Grant
 from remit.model.place import Place, Problem
 from remit.model.suggest import did_you_mean
+from remit.policy.obstacles import Obstacle
+from remit.policy.outside_names import server_of
 from remit.runtime.explanation import explain_holder, explain_profile
 
 _MOST_NAMED = 5
@@ -42,16 +47,36 @@ def grant_of_subject(bench: Workbench, subject: str, *, files_first: bool = Fals
 
 
 def explain_subject(
-    bench: Workbench, subject: str, event: str, session: str | None, *, files_first: bool
+    bench: Workbench,
+    settings: Settings,
+    subject: str,
+    event: str,
+    session: str | None,
+    *,
+    files_first: bool,
 ) -> dict[str, Any]:
     """Explain a decision about an agent or a profile.
 
     Raises:
         NotFoundError: there is neither.
     """
+    fleet, catalogue = bench.fleet, bench.catalogue
+    outside = partial(_outside_obstacle, settings)
     if is_agent(bench, subject, files_first=files_first):
-        return explain_holder(bench.fleet, bench.catalogue, subject, event, session=session)
-    return explain_profile(bench.fleet, bench.catalogue, subject, event)
+        return explain_holder(fleet, catalogue, subject, event, session=session, outside=outside)
+    return explain_profile(fleet, catalogue, subject, event, outside=outside)
+
+
+def _outside_obstacle(settings: Settings, event: str) -> Obstacle | None:
+    if not server_of(event):
+        return None
+    from remit.config.upstream_file import inspect_upstreams, upstreams_path  # noqa: PLC0415
+    from remit.config.upstream_pins import read_pins  # noqa: PLC0415 - only for outside tools
+    from remit.runtime.outside_obstacle import outside_obstacle  # noqa: PLC0415
+
+    upstreams = inspect_upstreams(upstreams_path(settings)).upstreams
+    known = read_pins(Home(settings.home).upstreams, [one.name for one in upstreams]).known
+    return outside_obstacle({one.name: (one, known.get(one.name)) for one in upstreams}, event)
 
 
 def abandoned_agents(bench: Workbench) -> Iterator[Problem]:

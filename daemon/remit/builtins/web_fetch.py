@@ -7,7 +7,7 @@ import msgspec
 from remit.errors import DeniedError
 from remit.model.denial import Denial
 from remit.model.web_access import HostRules
-from remit.policy.explain import givers_of
+from remit.policy.remedies import givers_of
 from remit.runtime.context import Context
 from remit.runtime.registry import event_handler
 

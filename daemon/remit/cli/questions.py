@@ -10,6 +10,7 @@ from remit.app.subjects import abandoned_agents, explain_subject
 from remit.app.workbench import open_workbench, source_of_daemon
 from remit.cli import completion
 from remit.cli.connection import daemon_answers, problems_in
+from remit.cli.invocation import invoked_as
 from remit.cli.options import Asked, asked_about_definitions, variables_of
 from remit.cli.outcome import (
     BAD_INPUT,
@@ -159,7 +160,7 @@ def _explanation(ask: Asked, subject: str, event: str, session: str | None = Non
                 source = source_of_daemon(settings, found["revision"])
                 return found | {"source": source}
     bench = open_workbench(settings, ask.events)
-    found = explain_subject(bench, subject, event, session, files_first=ask.about_files)
+    found = explain_subject(bench, settings, subject, event, session, files_first=ask.about_files)
     return found | {"source": bench.source}
 
 
@@ -222,7 +223,8 @@ def _say_why(subject: str, event: str, found: dict[str, Any]) -> None:
         say(f"  {click.style('denied', fg='red')} by the pattern {rule['pattern']}")
         say(f"    {_place(rule)}")
     for cause in found["causes"]:
-        say(f"  {click.style('because', fg='red')} {cause['message']}")
+        word = "but" if allowed else "because"
+        say(f"  {click.style(word, fg='red')} {cause['message']}")
         if "file" in cause:
             say(f"    {_place(cause)}")
         say_hint(cause["hint"])
@@ -237,13 +239,24 @@ def _say_way_out(event: str, found: dict[str, Any]) -> None:
     """The one line that would allow it, or events that may have been meant."""
     for miss in found["near_misses"]:
         if miss["event"] != event:
-            giver = f" (held by {miss['capability']})" if miss["capability"] else ""
-            say(f"  near: {miss['event']}{giver}")
+            _say_near(**miss)
     repair = found["repair"]
     if repair:
         where = f" to {repair['file']}" if repair["file"] else ""
         say(f"  to allow it, add{where} (gives {counted(repair['events'], 'event')} in all):")
         say(f"    {repair['line']}")
+        if repair["review"]:
+            approve = f"{invoked_as()} review approve {repair['review']}"
+            say(f"    then an operator has to approve it: {approve}")
+
+
+def _say_near(event: str, capability: str | None) -> None:
+    """An event that may have been meant, and the line that would allow it."""
+    if capability is None:
+        say(f"  near: {event}; to allow it, add: additional_tools: [{event}]")
+    else:
+        say(f"  near: {event} (held by {capability})")
+        say(f"    to allow it, add: capabilities: {{{capability}: true}}")
 
 
 def _place(rule: dict[str, Any]) -> str:

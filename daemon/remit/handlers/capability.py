@@ -8,8 +8,8 @@ from remit.model.fields import Key, Name
 from remit.model.made_capability import MadeCapability
 from remit.model.principal import OPERATOR_ID
 from remit.policy.catalogue import Made
-from remit.policy.explain import givers_of
 from remit.policy.questions import gives, said
+from remit.policy.remedies import givers_of
 from remit.runtime.context import Context
 from remit.runtime.descent import is_in_reach
 from remit.runtime.lookup import unseen

@@ -1,5 +1,6 @@
 """permission:* — may I, and why."""
 
+from functools import partial
 from typing import Annotated, Any
 
 import msgspec
@@ -15,17 +16,21 @@ from remit.model.place import REQUEST
 from remit.model.principal import OPERATOR_ID, Principal
 from remit.model.suggest import did_you_mean, nearest
 from remit.policy.decide import refusal
-from remit.policy.explain import Obstacle, narrowest_giver
+from remit.policy.obstacles import Obstacle
+from remit.policy.remedies import narrowest_giver
 from remit.runtime.context import Context
 from remit.runtime.descent import absent, is_in_reach
 from remit.runtime.explanation import (
+    Outside,
     explain_holder,
     explain_profile,
     find_cut,
     holders,
     no_rules,
+    with_outside,
 )
 from remit.runtime.fleet import NOTHING
+from remit.runtime.outside_obstacle import outside_obstacle
 from remit.runtime.registry import event_handler
 from remit.runtime.session_view import held_by
 from remit.runtime.subject import grant_of, profile_in_sight
@@ -106,15 +111,17 @@ def explain(
     fleet, catalogue = ctx.services.authority.fleet, ctx.catalogue
     if profile is not None:
         grant = profile_in_sight(ctx, profile)
-        found = explain_profile(fleet, catalogue, profile, event)
+        found = explain_profile(fleet, catalogue, profile, event, outside=_outside(ctx))
         return _told(ctx, found, grant, event)
     if (gone := _absence(ctx, agent)) is not None:
         return _explained_absence(ctx, str(agent), event, gone)
     principal = _principal(ctx, agent)
     if principal.is_operator:
         return _operator_explanation(ctx, event)
-    found = explain_holder(fleet, catalogue, principal.id, event, session=ctx.session)
-    found |= _within_limits(ctx, principal.id)
+    found = explain_holder(
+        fleet, catalogue, principal.id, event, session=ctx.session, outside=_outside(ctx)
+    )
+    found |= _within_limits(ctx, principal.id, found)
     return _told(ctx, found, grant_of(ctx, agent=principal.id), event)
 
 
@@ -167,12 +174,26 @@ def _shown_cut(
     }
 
 
-def _within_limits(ctx: Context, agent: str) -> dict[str, Any]:
-    """The limits of an agent, and how much of them is used now."""
-    limits = held_by(ctx, agent).limits.to_json()
-    meter = ctx.services.meter
+def _within_limits(ctx: Context, agent: str, found: dict[str, Any]) -> dict[str, Any]:
+    """The limits of an agent, how much of them is used now, and the one that it has reached."""
+    limits, meter = held_by(ctx, agent).limits, ctx.services.meter
+    if not limits.to_json():
+        return {}
     used = {"calls_last_minute": meter.calls(agent), "running": meter.running(agent)}
-    return {"limits": limits, "use": used} if limits else {}
+    told = {"limits": limits.to_json(), "use": used}
+    reached = meter.reached(agent, limits)
+    if reached is None:
+        return told
+    limit, seconds = reached
+    message = f"it has reached its limit {limit}, {told['limits'][limit]}: calls are refused now"
+    cause = Obstacle("limit", message, f"there is room again in {seconds:g} s")
+    return told | {"causes": [*found["causes"], cause.to_json()]}
+
+
+def _outside(ctx: Context) -> Outside:
+    servers = ctx.services.upstreams.servers
+    known = {name: (one.upstream, one.known) for name, one in servers.items()}
+    return partial(outside_obstacle, known)
 
 
 def _shown_ancestor(ctx: Context, found: str | None) -> str | None:
@@ -191,13 +212,9 @@ def _operator_explanation(ctx: Context, event: str) -> dict[str, Any]:
     session = None
     if reason != GRANTED:
         session = find_cut(fleet, ctx.catalogue, OPERATOR_ID, event, ctx.session).session
-    return no_rules(ctx.catalogue, event) | {
-        "allowed": reason == GRANTED,
-        "reason": reason,
-        "subject": OPERATOR_ID,
-        "cut_by": None,
-        "session": session,
-    }
+    told = {"allowed": reason == GRANTED, "reason": reason, "subject": OPERATOR_ID}
+    found = no_rules(ctx.catalogue, event) | told | {"cut_by": None, "session": session}
+    return with_outside(found, _outside(ctx))
 
 
 def _discreet(ctx: Context, found: dict[str, Any], asked: str) -> dict[str, Any]:

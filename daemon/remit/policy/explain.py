@@ -3,7 +3,7 @@
 Computed from the rules themselves and not from the mask; a property test holds the two together.
 """
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -13,17 +13,15 @@ from remit.model.capability import Capability
 from remit.model.composition import Scalar
 from remit.model.decision import Reason
 from remit.model.names import EventName
-from remit.model.patterns import EventPattern
 from remit.model.place import REQUEST, Place
-from remit.model.suggest import nearest
 from remit.policy.catalogue import Catalogue
-from remit.policy.ceiling import Caught, excess_of, lets_through
+from remit.policy.ceiling import Caught, lets_through
 from remit.policy.compiler import layer_of
 from remit.policy.delegate import agent_layer
 from remit.policy.flatten import Layer
+from remit.policy.obstacles import Obstacle, obstacles_to
+from remit.policy.remedies import NearMiss, Repair, bit_of, near_misses, repair_of
 from remit.policy.resolve import chosen, gated_capabilities, hold, refusals
-
-_NEAR = 5
 
 
 class Rule(msgspec.Struct, frozen=True):
@@ -44,43 +42,6 @@ class Rule(msgspec.Struct, frozen=True):
             "pattern": self.pattern,
             **place,
         }
-
-
-class NearMiss(msgspec.Struct, frozen=True):
-    """An event, or one of a similar name, and the narrowest capability that gives it."""
-
-    event: str
-    capability: str | None
-
-
-class Obstacle(msgspec.Struct, frozen=True):
-    """Something that keeps an event from somebody, beside a rule that denies it."""
-
-    code: str
-    message: str
-    hint: str = ""
-    place: Place | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """The shape that outside programs read."""
-        found: dict[str, Any] = {"code": self.code, "message": self.message, "hint": self.hint}
-        if self.place is not None:
-            found |= {
-                "file": self.place.file,
-                "line": self.place.line,
-                "column": self.place.column,
-            }
-        return found
-
-
-class Repair(msgspec.Struct, frozen=True):
-    """The one line that would allow an event."""
-
-    line: str
-    file: str
-    capability: str | None = None
-    events: int = 1
-    """How many events that line gives in all."""
 
 
 class Explanation(msgspec.Struct, frozen=True):
@@ -176,10 +137,10 @@ def explain_layer(
         granted_by=granted_by,
         denied_by=(*denied_by, *above),
         pending=pending,
-        near_misses=near_misses(catalogue, name) if is_missing or not exists else (),
+        near_misses=near_misses(catalogue, profile, name) if is_missing or not exists else (),
         revision=catalogue.revision,
-        causes=_causes(catalogue, layer, name) if is_missing or (above and exists) else (),
-        repair=_repair(catalogue, profile, name) if is_missing else None,
+        causes=obstacles_to(catalogue, layer, name) if is_missing or (above and exists) else (),
+        repair=repair_of(catalogue, profile, name) if is_missing else None,
     )
 
 
@@ -188,50 +149,6 @@ def _ceiling(layer: Layer, refused: Caught, event: str) -> tuple[Rule, ...]:
     ceiling = layer.max_effect
     is_capped = any(pattern.covers(EventName(event)) for pattern in refused.capped)
     return (Rule(str(ceiling), ceiling.place),) if ceiling and is_capped else ()
-
-
-def _causes(catalogue: Catalogue, layer: Layer, event: str) -> tuple[Obstacle, ...]:
-    """What looks as if it gave the event, and does not."""
-    found = []
-    spec = catalogue.universe.specs[event]
-    if layer.max_effect and not lets_through(catalogue, layer.max_effect, event):
-        message = excess_of(catalogue, layer.max_effect, event)
-        found.append(Obstacle("max_effect", message, "", layer.max_effect.place))
-    flags = [(name, flag) for name, flag in layer.flags.items() if flag.on]
-    for name, flag in flags:
-        definition = catalogue.capabilities[name]
-        if not definition.is_grantable and catalogue.own_events[name] & _bit(catalogue, event):
-            message = f"{name!r} would give it, but is {definition.status}: it grants nothing"
-            found.append(Obstacle(definition.status, message, "", flag.place))
-    if not spec.wildcard:
-        patterns = [(e.text, e.place) for e in layer.allowed if e.pattern and not e.pattern.exact]
-        patterns += [
-            (str(placed.pattern), placed.place)
-            for name in chosen(catalogue, layer)
-            for member in catalogue.closures[name]
-            for placed in catalogue.capabilities[member].event_patterns or ()
-            if not placed.pattern.exact
-        ]
-        for text, place in patterns:
-            if EventPattern.parse(text).covers(EventName(event)):
-                message = f"the pattern {text!r} does not give it: this event must be named"
-                found.append(Obstacle("wildcard", message, f"name it: {event}", place))
-    return tuple(dict.fromkeys(found))
-
-
-def _repair(catalogue: Catalogue, profile: str, event: str) -> Repair:
-    """The narrowest capability that gives an event, else the event itself in a tool list."""
-    composition = catalogue.compositions.get(profile)
-    file = composition.place.file if composition else ""
-    found = narrowest_giver(catalogue, event)
-    if found is None:
-        return Repair(f"additional_tools: [{event}]", file)
-    size = len(catalogue.universe.names_in(_given_bits(catalogue, found)))
-    return Repair(f"capabilities: {{{found}: true}}", file, found, size)
-
-
-def _bit(catalogue: Catalogue, event: str) -> int:
-    return catalogue.universe.bits_of([catalogue.universe.canonical(event)])
 
 
 def _capability_rules(
@@ -354,46 +271,9 @@ def _speaks_of(catalogue: Catalogue, name: str, event: str) -> bool:
     return any(pattern.covers(event) for pattern in patterns)
 
 
-def near_misses(catalogue: Catalogue, event: str) -> tuple[NearMiss, ...]:
-    """The narrowest capability that gives an event; when there is no such event, its neighbours."""
-    found = [event]
-    if event not in catalogue.universe.index:
-        found = nearest(event, catalogue.universe.names, count=_NEAR)
-    misses = (NearMiss(name, narrowest_giver(catalogue, name)) for name in found)
-    return tuple(miss for miss in misses if miss.capability or miss.event != event)
-
-
-def givers_of(catalogue: Catalogue, event: str) -> list[str]:
-    """All capabilities that give an event, by themselves or by what they require; sorted.
-
-    This is `questions.gives`, looked at from the other side.
-    """
-    bit = _bit(catalogue, event)
-    return sorted(name for name in catalogue.closures if _given_bits(catalogue, name) & bit)
-
-
-def narrowest_giver(
-    catalogue: Catalogue, event: str, *, among: Container[str] | None = None
-) -> str | None:
-    """Of all capabilities that give an event the one that gives least beside it, or None."""
-    givers = givers_of(catalogue, event)
-    return min(
-        givers if among is None else [name for name in givers if name in among],
-        key=lambda name: (_given_bits(catalogue, name).bit_count(), name),
-        default=None,
-    )
-
-
-def _given_bits(catalogue: Catalogue, capability: str) -> int:
-    bits = 0
-    for member in catalogue.closures[capability]:
-        bits |= catalogue.own_events[member]
-    return bits
-
-
 def made_rule(catalogue: Catalogue, name: str, event: str) -> list[Rule]:
     """The rules by which a capability that was made at run time covers an event."""
-    made, bit = catalogue.made[name], _bit(catalogue, event)
+    made, bit = catalogue.made[name], bit_of(catalogue, event)
     rules = [
         Rule(str(placed), made.capability.place, name, (name,))
         for placed in made.capability.event_patterns or ()

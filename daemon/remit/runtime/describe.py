@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from remit.model.grant import Grant
 from remit.policy.catalogue import Catalogue
-from remit.policy.explain import givers_of
+from remit.policy.remedies import givers_of
 from remit.runtime.documented import Documented
 
 TextFormat = Literal["verbose", "compact", "ultra_compact", "mcp"]

@@ -5,7 +5,7 @@ this, and so do commands without one. Everything is told here: who must not hear
 from the handler that asks.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
@@ -18,8 +18,9 @@ from remit.model.principal import OPERATOR_ID
 from remit.policy.catalogue import Catalogue
 from remit.policy.decide import refusal
 from remit.policy.delegate import remaining, resolve_agent
-from remit.policy.explain import Obstacle, Rule, explain, explain_agent, made_rule
+from remit.policy.explain import Rule, explain, explain_agent, made_rule
 from remit.policy.made import present_share
+from remit.policy.obstacles import Obstacle
 from remit.policy.resolve import grant_everything
 from remit.runtime.fleet import Fleet
 
@@ -34,6 +35,13 @@ class Cut(msgspec.Struct, frozen=True):
 
 
 NO_CUT = Cut()
+Outside = Callable[[str], Obstacle | None]
+"""Why a tool of an outside server is no event now; None for any other name."""
+
+
+def no_obstacle(_event: str) -> Obstacle | None:
+    """Where no outside servers are known of."""
+    return None
 
 
 def reason_for(catalogue: Catalogue, grant: Grant, event: str) -> Reason:
@@ -44,15 +52,37 @@ def reason_for(catalogue: Catalogue, grant: Grant, event: str) -> Reason:
     return refusal(grant, name) if name in catalogue.universe.index else "unknown_event"
 
 
-def explain_profile(fleet: Fleet, catalogue: Catalogue, profile: str, event: str) -> dict[str, Any]:
+def explain_profile(
+    fleet: Fleet, catalogue: Catalogue, profile: str, event: str, *, outside: Outside = no_obstacle
+) -> dict[str, Any]:
     """Explain a decision about a profile, with what made capabilities add to it now."""
     found = explain(catalogue, profile, event).to_json()
     grant = fleet.with_made(catalogue.grants[profile], catalogue)
-    return _with_verdict(fleet, catalogue, found, grant, event) | {"cut_by": None, "session": None}
+    found = _with_verdict(fleet, catalogue, found, grant, event) | _limits(grant)
+    return with_outside(found, outside) | {"cut_by": None, "session": None}
+
+
+def with_outside(found: dict[str, Any], outside: Outside) -> dict[str, Any]:
+    """The same, with what keeps a tool of an outside server from being an event at all."""
+    obstacle = outside(found["event"]) if found["reason"] == "unknown_event" else None
+    if obstacle is None:
+        return found
+    return found | {"causes": [*found["causes"], obstacle.to_json()], "near_misses": []}
+
+
+def _limits(grant: Grant) -> dict[str, Any]:
+    limits = grant.limits.to_json()
+    return {"limits": limits} if limits else {}
 
 
 def explain_holder(
-    fleet: Fleet, catalogue: Catalogue, name: str, event: str, *, session: str | None = None
+    fleet: Fleet,
+    catalogue: Catalogue,
+    name: str,
+    event: str,
+    *,
+    session: str | None = None,
+    outside: Outside = no_obstacle,
 ) -> dict[str, Any]:
     """Explain a decision about a living agent: its own rules, and all that cuts them."""
     agent = fleet.get(name)
@@ -62,8 +92,8 @@ def explain_holder(
     found = no_rules(catalogue, event)
     if agent is not None and not agent.spec.inherit:
         found = _own_rules(catalogue, agent, event)
-    found = _with_verdict(fleet, catalogue, found, grant, event, agent)
-    found |= {"subject": name, "cut_by": None, "session": None}
+    found = _with_verdict(fleet, catalogue, found, grant, event, agent) | _limits(grant)
+    found = with_outside(found, outside) | {"subject": name, "cut_by": None, "session": None}
     if agent is None or found["allowed"]:
         return found
     archived = _archived(fleet, name)
@@ -71,8 +101,13 @@ def explain_holder(
         # Its rules do not matter: nobody below it holds anything while it is archived.
         return found | {"granted_by": [], "repair": None, "causes": [archived.to_json()]}
     cut = find_cut(fleet, catalogue, name, event, session)
-    causes = [*found["causes"], *(one.to_json() for one in _cut_causes(cut))]
-    if cut != NO_CUT:
+    above = (
+        NO_CUT
+        if found["reason"] == "unknown_event"
+        else _taken(fleet, catalogue, name, event, session)
+    )
+    causes = [*found["causes"], *(one.to_json() for one in _cut_causes(above))]
+    if above != NO_CUT:  # a line in its profile would not be enough
         found["repair"] = None
     return found | {"causes": causes, "cut_by": cut.ancestor or cut.holder, "session": cut.session}
 
@@ -105,9 +140,22 @@ def find_cut(
 ) -> Cut:
     """The ancestor or session that takes an event from somebody whose own rules allow it."""
     name = catalogue.universe.canonical(event)
-    ancestor = fleet.cut_by(agent, name, catalogue)
     if agent in fleet and name not in fleet.own_grant(agent, catalogue).events:
         return NO_CUT  # its own rules do not allow it in the first place
+    return _taken(fleet, catalogue, agent, name, session)
+
+
+def _taken(fleet: Fleet, catalogue: Catalogue, agent: str, event: str, session: str | None) -> Cut:
+    """The nearest ancestor and the session that do not let an event through to somebody."""
+    name = catalogue.universe.canonical(event)
+    ancestor = next(
+        (
+            one.id
+            for one in fleet.ancestors(agent)
+            if name not in fleet.own_grant(one.id, catalogue).events
+        ),
+        None,
+    )
     everything = grant_everything(catalogue)
 
     def lets_through(each: str) -> bool:
@@ -220,7 +268,9 @@ def _archived(fleet: Fleet, name: str) -> Obstacle | None:
         if each is not None and each.spec.status != "active":
             who = "it" if each.id == name else f"{each.id!r}, which is above it,"
             message = f"{who} is archived, and holds nothing until it is active again"
-            return Obstacle("archived", message, f"agent:update {{agent_id: {each.id}}}")
+            return Obstacle(
+                "archived", message, f"agent:update {{agent_id: {each.id}, status: active}}"
+            )
     return None
 
 

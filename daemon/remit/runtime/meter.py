@@ -33,22 +33,30 @@ class Meter:
 
     def admit(self, agent: str, limits: Limits) -> tuple[str, float] | None:
         """Count a call, or name the limit that it would pass and the seconds to wait."""
-        at_once = limits.max_concurrent
-        if at_once is not None and self._running.get(agent, 0) >= at_once:
-            return "max_concurrent", _SOON
-        if limits.max_calls_per_minute is None:
-            return None
+        passed = self.reached(agent, limits)
+        if passed is not None or limits.max_calls_per_minute is None:
+            return passed
         now = self._clock()
         calls = self._calls.get(agent)
         if calls is None:
             self._sweep(now)
             calls = self._calls[agent] = deque()
+        calls.append(now)
+        return None
+
+    def reached(self, agent: str, limits: Limits) -> tuple[str, float] | None:
+        """The limit that the next call would pass, and the seconds to wait; nothing is counted."""
+        at_once = limits.max_concurrent
+        if at_once is not None and self._running.get(agent, 0) >= at_once:
+            return "max_concurrent", _SOON
+        if limits.max_calls_per_minute is None:
+            return None
+        now, calls = self._clock(), self._calls.get(agent, deque())
         while calls and calls[0] <= now - _MINUTE:
             calls.popleft()
         if len(calls) >= limits.max_calls_per_minute:
             wait = calls[0] + _MINUTE - now if calls else _MINUTE
             return "max_calls_per_minute", round(max(wait, 0.001), 3)
-        calls.append(now)
         return None
 
     def deny(self, agent: str) -> float | None:

@@ -134,6 +134,8 @@ def test_every_setting_can_stand_in_a_file(here: Path, env: dict[str, str]) -> N
         launch_user = "agents"
         launch_dir = "/var/lib/launched"
         state_value_limit = 1024
+        state_count_limit = 10
+        state_total_limit = 4096
         file_size_limit = 1024
         file_count_limit = 10
         file_total_limit = 4096

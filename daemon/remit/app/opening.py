@@ -22,7 +22,7 @@ from remit.runtime.reloader import Outcome
 from remit.runtime.services import Services
 from remit.runtime.table import HandlerTable
 from remit.store.protocol import Store
-from remit.store.records import FileLimits
+from remit.store.records import FileLimits, StateQuota
 
 log = structlog.get_logger()
 
@@ -71,6 +71,7 @@ async def open_services(
         approval_wait=settings.approval_wait,
         decisions=decisions,
         state_value_limit=settings.state_value_limit,
+        state_quota=StateQuota(settings.state_count_limit, settings.state_total_limit),
         web=_web_access(settings),
         file_limits=_file_limits(settings),
         search=search,

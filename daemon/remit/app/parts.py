@@ -47,7 +47,7 @@ from remit.runtime.tool_reviews import ToolReviews
 from remit.runtime.upstream_memory import Outside, no_servers
 from remit.runtime.upstreams import Upstreams
 from remit.store.protocol import Store
-from remit.store.records import FileLimits
+from remit.store.records import FileLimits, StateQuota
 
 if TYPE_CHECKING:
     from remit.discovery.engine import Engine
@@ -99,6 +99,7 @@ def make_services(  # noqa: PLR0913 - one argument a part
     approval_wait: float = 20.0,
     decisions: Decisions | None = None,
     state_value_limit: int = 262_144,
+    state_quota: StateQuota | None = None,
     web: WebAccess | None = None,
     file_limits: FileLimits | None = None,
     search: Search | None = None,
@@ -174,6 +175,7 @@ def make_services(  # noqa: PLR0913 - one argument a part
         clock=clock,
         wall_clock=wall_clock,
         state_value_limit=state_value_limit,
+        state_quota=state_quota or StateQuota(),
         web=web or WebAccess(),
         file_limits=file_limits or FileLimits(),
     )

@@ -123,6 +123,14 @@ SETTINGS: tuple[Setting, ...] = (
         "Where each of them has a folder of its own; empty: launched in the home.",
     ),
     Setting("state_value_limit", "whole", 262_144, "Bytes of one state value.", high=16_777_216),
+    Setting("state_count_limit", "whole", 10_000, "Keys of the state of one agent.", high=10**9),
+    Setting(
+        "state_total_limit",
+        "whole",
+        67_108_864,
+        "Bytes of all keys and values of the state of one agent.",
+        high=10**9,
+    ),
     Setting("file_size_limit", "whole", 524_288, "Bytes of one session file.", high=16_777_216),
     Setting("file_count_limit", "whole", 10_000, "Files of one session.", high=100_000),
     Setting(
@@ -279,6 +287,8 @@ class Settings(msgspec.Struct, frozen=True):
     launch_user: str
     launch_dir: Path | None
     state_value_limit: int
+    state_count_limit: int
+    state_total_limit: int
     file_size_limit: int
     file_count_limit: int
     file_total_limit: int

@@ -5,12 +5,12 @@ from typing import Annotated, Any
 import msgspec
 
 from remit.errors import DeniedError, NotFoundError, TooLargeError
-from remit.model.limits import shared_prefixes
+from remit.model.limits import Limits, shared_prefixes
 from remit.runtime.context import Context
 from remit.runtime.paging import PAGE_LIMIT, PAGE_MAX
 from remit.runtime.registry import event_handler
 from remit.store.protocol import PAGE_BYTES
-from remit.store.records import StateEntry, StatePage
+from remit.store.records import StateEntry, StatePage, StateQuota
 
 KEY_LIMIT = 512
 
@@ -78,6 +78,15 @@ async def _list_under(
     return StatePage(tuple(items), total, items[-1].key if more else None)
 
 
+def _quota(ctx: Context) -> StateQuota | None:
+    """How much of the state the caller may have; an operator as much as it likes."""
+    if ctx.principal.is_operator:
+        return None
+    usual, limits = ctx.services.state_quota, ctx.grant.limits
+    own = Limits(max_state_keys=usual.keys, max_state_bytes=usual.bytes).smallest(limits)
+    return StateQuota(own.max_state_keys, own.max_state_bytes)
+
+
 def _check_key(ctx: Context, key: str) -> None:
     """Keep a caller inside its part of the state; the answer is the same for what exists or not."""
     limits = ctx.grant.limits
@@ -107,7 +116,7 @@ async def set_(
             f"the value has {size:,} bytes; {limit:,} are the limit", hint="split it into more keys"
         )
     entry = await ctx.services.store.state_set(
-        key, value, ctx.principal.id, expect_version=expect_version
+        key, value, ctx.principal.id, expect_version=expect_version, quota=_quota(ctx)
     )
     ctx.emit("state:set", {"key": key, "version": entry.version, "by": ctx.principal.id})
     return {"key": entry.key, "version": entry.version, "updated_at": entry.updated_at}

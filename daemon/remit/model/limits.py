@@ -23,6 +23,8 @@ class Limits(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
     max_concurrent: Bound | None = None
     max_tokens_per_turn: Bound | None = None
     max_queue: Bound | None = None
+    max_state_keys: Bound | None = None
+    max_state_bytes: Bound | None = None
     state_prefixes: Prefixes | None = None
 
     def __post_init__(self) -> None:

@@ -30,7 +30,7 @@ from remit.runtime.token_keeper import TokenKeeper
 from remit.runtime.tool_reviews import ToolReviews
 from remit.runtime.upstreams import Upstreams
 from remit.store.protocol import Store
-from remit.store.records import FileLimits
+from remit.store.records import FileLimits, StateQuota
 
 
 class Services(msgspec.Struct, eq=False, kw_only=True):
@@ -70,6 +70,7 @@ class Services(msgspec.Struct, eq=False, kw_only=True):
     load: Callable[[str], Load] | None = None
     """What somebody leaves unread; absent where nothing is served."""
     state_value_limit: int = 262_144
+    state_quota: StateQuota = StateQuota()
     web: WebAccess = WebAccess()
     file_limits: FileLimits = FileLimits()
     old_names: OldNames = msgspec.field(default_factory=OldNames)

@@ -4,8 +4,15 @@ import re
 
 import msgspec
 
-from remit.errors import ConflictError, InvalidDataError, NotFoundError, TooLargeError
+from remit.errors import (
+    ConflictError,
+    InvalidDataError,
+    LimitError,
+    NotFoundError,
+    TooLargeError,
+)
 from remit.model.principal import OPERATOR_ID
+from remit.store.records import StateQuota
 from remit_client.values import misfit
 
 MAX_VALUE_BYTES = 16 * 1024 * 1024
@@ -77,6 +84,21 @@ def check_version(key: str, found: int, expected: int | None) -> None:
             hint="read it again and repeat the change on what is there now",
             details={"key": key, "version": found, "expected": expected},
         )
+
+
+def check_quota(owner: str, quota: StateQuota, before: StateQuota, after: StateQuota) -> None:
+    """Refuse a write by which somebody has more of the state than it may; less is always fine."""
+    for name, most, was, now in (
+        ("max_state_keys", quota.keys, before.keys or 0, after.keys or 0),
+        ("max_state_bytes", quota.bytes, before.bytes or 0, after.bytes or 0),
+    ):
+        if most is not None and now > max(most, was):
+            what = name.removeprefix("max_state_")
+            raise LimitError(
+                f"{owner!r} would have {now:,} {what} of the state, and {most:,} are its limit",
+                hint="delete some with state:delete, or let an operator raise the limit",
+                details={"limit": name, "most": most, "used": was, "retry_after": None},
+            )
 
 
 def name_taken(name: str) -> ConflictError:

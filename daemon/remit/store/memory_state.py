@@ -1,18 +1,20 @@
 """The shared state in memory."""
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
 
 from remit.store.checks import (
     after_prefix,
+    check_quota,
     check_state_key,
     check_text,
     check_version,
     encode_value,
 )
 from remit.store.memory_tables import MemoryTables
-from remit.store.pages import check_page, cut_page, to_entry
+from remit.store.pages import StateRow, check_page, cut_page, to_entry
 from remit.store.protocol import PAGE_BYTES, PAGE_LIMIT
-from remit.store.records import StateEntry, StatePage
+from remit.store.records import StateEntry, StatePage, StateQuota
 
 
 class MemoryState(MemoryTables):
@@ -25,7 +27,13 @@ class MemoryState(MemoryTables):
         return None if row is None else to_entry(row)
 
     async def state_set(
-        self, key: str, value: object, by: str, *, expect_version: int | None = None
+        self,
+        key: str,
+        value: object,
+        by: str,
+        *,
+        expect_version: int | None = None,
+        quota: StateQuota | None = None,
     ) -> StateEntry:
         """Put `value` under `key` in the name of principal `by`."""
         check_state_key(key)
@@ -34,6 +42,9 @@ class MemoryState(MemoryTables):
         found = self._version(key)
         check_version(key, found, expect_version)
         row = (key, data, (found or self._floor) + 1, self._clock(), by)
+        if quota is not None:
+            after = _usage(by, (self._rows | {key: row}).values())
+            check_quota(by, quota, _usage(by, self._rows.values()), after)
         self._rows[key] = row
         return to_entry(row)
 
@@ -66,3 +77,8 @@ class MemoryState(MemoryTables):
     def _version(self, key: str) -> int:
         row = self._rows.get(key)
         return 0 if row is None else row[2]
+
+
+def _usage(owner: str, rows: Iterable[StateRow]) -> StateQuota:
+    sizes = [len(key.encode()) + len(data) for key, data, _, _, by in rows if by == owner]
+    return StateQuota(len(sizes), sum(sizes))

@@ -29,6 +29,7 @@ from remit.store.records import (
     SessionRecord,
     StateEntry,
     StatePage,
+    StateQuota,
     TokenRecord,
 )
 
@@ -45,7 +46,13 @@ class StateStore(Protocol):
         """The entry under `key`, or None."""
 
     async def state_set(
-        self, key: str, value: object, by: str, *, expect_version: int | None = None
+        self,
+        key: str,
+        value: object,
+        by: str,
+        *,
+        expect_version: int | None = None,
+        quota: StateQuota | None = None,
     ) -> StateEntry:
         """Put `value` under `key` in the name of principal `by`.
 
@@ -54,6 +61,7 @@ class StateStore(Protocol):
         Raises:
             ConflictError: the version is another one; `details.version` tells it.
             InvalidDataError: the key or the value cannot be stored.
+            LimitError: `by` would have written more of the state than `quota`, and more than now.
             TooLargeError: the value is beyond what any store takes.
         """
 

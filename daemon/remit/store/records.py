@@ -31,6 +31,16 @@ class StatePage(msgspec.Struct, frozen=True):
     next: str | None = None
 
 
+class StateQuota(msgspec.Struct, frozen=True):
+    """How much of the shared state is, or may be, somebody's: what it wrote last. None: any.
+
+    `bytes` are those of keys and values.
+    """
+
+    keys: int | None = None
+    bytes: int | None = None
+
+
 class ClientKey(msgspec.Struct, frozen=True):
     """A public key that may connect, and the profile its holder was given."""
 

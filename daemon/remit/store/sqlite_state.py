@@ -4,6 +4,7 @@ import sqlite3
 
 from remit.store.checks import (
     after_prefix,
+    check_quota,
     check_state_key,
     check_text,
     check_version,
@@ -12,7 +13,7 @@ from remit.store.checks import (
 from remit.store.database import Database
 from remit.store.pages import StateRow, check_page, cut_page, to_entry
 from remit.store.protocol import PAGE_BYTES, PAGE_LIMIT
-from remit.store.records import StateEntry, StatePage
+from remit.store.records import StateEntry, StatePage, StateQuota
 
 Connection = sqlite3.Connection
 
@@ -41,7 +42,13 @@ class SqliteState(Database):
         return await self.read(lambda connection: _get(connection, key))
 
     async def state_set(
-        self, key: str, value: object, by: str, *, expect_version: int | None = None
+        self,
+        key: str,
+        value: object,
+        by: str,
+        *,
+        expect_version: int | None = None,
+        quota: StateQuota | None = None,
     ) -> StateEntry:
         """Put `value` under `key` in the name of principal `by`."""
         check_state_key(key)
@@ -54,7 +61,10 @@ class SqliteState(Database):
             check_version(key, found, expect_version)
             version = (found or _floor(connection)) + 1
             row = (key, data, version, now, by)
+            before = _usage(connection, by) if quota is not None else StateQuota()
             connection.execute(_UPSERT, row)
+            if quota is not None:
+                check_quota(by, quota, before, _usage(connection, by))
             return row
 
         return to_entry(await self.write(write))
@@ -99,6 +109,11 @@ def _get(connection: Connection, key: str) -> StateEntry | None:
     query = f"SELECT {_COLUMNS} FROM state WHERE key = ?"  # noqa: S608 - the columns are ours
     row = connection.execute(query, (key,)).fetchone()
     return None if row is None else to_entry(row)
+
+
+def _usage(connection: Connection, owner: str) -> StateQuota:
+    query = "SELECT keys, bytes FROM state_usage WHERE owner = ?"
+    return StateQuota(*connection.execute(query, (owner,)).fetchone() or (0, 0))
 
 
 def _version(connection: Connection, key: str) -> int:

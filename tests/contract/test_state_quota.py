@@ -1,0 +1,90 @@
+"""What every store promises of how much of the shared state somebody may have."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.contract.stores import both_stores
+
+from remit.errors import LimitError
+from remit.store.protocol import Store
+from remit.store.records import StateQuota
+
+THREE = StateQuota(keys=3)
+
+
+async def refused(store: Store, key: str, by: str, quota: StateQuota, value: object = 1) -> str:
+    with pytest.raises(LimitError) as caught:
+        await store.state_set(key, value, by, quota=quota)
+    assert caught.value.hint
+    return str(caught.value.details["limit"])
+
+
+async def test_a_key_too_many_is_refused_and_nothing_of_it_kept(store: Store) -> None:
+    for number in range(3):
+        await store.state_set(f"k{number}", number, "ann", quota=THREE)
+    assert await refused(store, "k3", "ann", THREE) == "max_state_keys"
+    assert await store.state_get("k3") is None
+    await store.state_set("k0", "again", "ann", quota=THREE)
+    await store.state_set("k3", 1, "bob", quota=THREE)
+    await store.state_delete("k1")
+    await store.state_set("k4", 1, "ann", quota=THREE)
+
+
+async def test_bytes_are_those_of_keys_and_values(store: Store) -> None:
+    quota = StateQuota(bytes=20)
+    await store.state_set("ü", "x" * 16, "ann", quota=quota)  # two bytes of key, two quotes
+    assert await refused(store, "b", "ann", quota) == "max_state_bytes"
+    assert await refused(store, "ü", "ann", quota, "x" * 17) == "max_state_bytes"
+    await store.state_set("ü", "x" * 14, "ann", quota=quota)
+    await store.state_set("b", 1, "ann", quota=quota)
+
+
+async def test_who_writes_a_key_has_it(store: Store) -> None:
+    for number in range(3):
+        await store.state_set(f"k{number}", number, "ann", quota=THREE)
+    await store.state_set("k0", 1, "bob", quota=THREE)
+    await store.state_set("k3", 1, "ann", quota=THREE)
+    assert await refused(store, "k0", "ann", THREE) == "max_state_keys"
+    entry = await store.state_get("k0")
+    assert entry is not None
+    assert entry.updated_by == "bob"
+
+
+async def test_a_limit_that_was_lowered_takes_less_and_never_more(store: Store) -> None:
+    for number in range(3):
+        await store.state_set(f"k{number}", "long" * 10, "ann")
+    lower = StateQuota(keys=1, bytes=10)
+    await store.state_set("k0", "short", "ann", quota=lower)
+    assert await refused(store, "k0", "ann", lower, "long" * 10) == "max_state_bytes"
+    assert await refused(store, "k9", "ann", lower, "") == "max_state_keys"
+    await store.state_delete("k0")
+
+
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["set", "delete"]),
+        st.sampled_from(["a", "b", "ü", "c"]),
+        st.sampled_from(["ann", "bob"]),
+        st.text("xy", max_size=6),
+    ),
+    max_size=30,
+)
+
+
+@given(STEPS, st.integers(0, 4), st.integers(0, 40))
+async def test_all_stores_refuse_the_same(
+    steps: list[tuple[str, str, str, str]], keys: int, size: int
+) -> None:
+    async with both_stores() as stores:
+        for what, key, by, value in steps:
+            ends = []
+            for store in stores:
+                try:
+                    if what == "delete":
+                        await store.state_delete(key)
+                    else:
+                        await store.state_set(key, value, by, quota=StateQuota(keys, size))
+                    ends.append("done")
+                except LimitError as error:
+                    ends.append(str(error.details))
+            assert ends[0] == ends[1]

@@ -213,9 +213,10 @@ def refused(client: Client, event: str, data: Any = None) -> dict[str, Any]:
 def told(client: Client, event: str, data: Any) -> Any:
     """All that comes back, answers and failures alike."""
     try:
-        return {"ok": client.call(event, data)}
+        answer = client.ask(event, data)
     except RemitError as error:
         return {"failure": [error.code, error.message, error.hint, error.details]}
+    return {"ok": answer.data, "warnings": answer.warnings}
 
 
 def without_suffix(text: str, names: Iterable[str]) -> str:

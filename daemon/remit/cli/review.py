@@ -146,7 +146,7 @@ def _say_decided(answer: dict[str, Any]) -> None:
     else:
         verb = "gets" if answer["status"] == "approved" else "does not get"
         events = ", ".join([*answer["grants"], *answer["claude_tools"]]) or "nothing"
-        say(f"{answer['status']}: {answer['profile']} {verb} {events}")
+        say(f"{answer['status']}: {answer['agent'] or answer['profile']} {verb} {events}")
         say(f"  revision {answer['revision']} is in force")
 
 

@@ -124,7 +124,8 @@ def agent_layer(
         errors = [one for one in errors if one.code != "dead_denial" or one.place != REQUEST]
     if errors:
         field = "disallowed_tools" if errors[0].code == "dead_denial" else "additional_tools"
-        raise InvalidDataError(errors[0].message, details={"path": f"$.{field}"})
+        hint = errors[0].hint if errors[0].place == REQUEST else ""
+        raise InvalidDataError(errors[0].message, hint=hint, details={"path": f"$.{field}"})
     return layer, environment
 
 

@@ -295,6 +295,17 @@ async def test_the_profile_of_an_agent_may_have_given_it() -> None:
     await family.ask("operator", "agent:update", {"agent_id": "kid", "status": "archived"})
 
 
+async def test_one_that_was_made_at_run_time_is_no_exception() -> None:
+    family = needy_family()
+    schema = {"type": "object", "required": ["level"]}
+    made = {"id": "mine", "description": "m", "event_patterns": ["state:get"]}
+    await family.ask("operator", "capability:create", made | {"config_schema": schema})
+    code, details = await family.refused("operator", "agent:spawn", {"capabilities": ["mine"]})
+    assert (code, details["path"]) == ("invalid_data", "$.capabilities[0]")
+    given = [{"ref": "mine", "config": {"level": 1}}]
+    await family.spawn("operator", "kid", capabilities=given)
+
+
 def needy_family() -> Family:
     profiles = {
         "set": "capabilities: [{ref: needy, config: {level: 3}}]",

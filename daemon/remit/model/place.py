@@ -7,6 +7,8 @@ import msgspec
 
 from remit.errors import RemitError
 
+Severity = Literal["error", "warning"]
+
 
 class Place(msgspec.Struct, frozen=True, order=True):
     """A spot in a text file; lines and columns count from 1, as editors show them."""
@@ -30,7 +32,7 @@ class Problem(msgspec.Struct, frozen=True):
     code: str
     message: str
     hint: str = ""
-    severity: Literal["error", "warning"] = "error"
+    severity: Severity = "error"
     source: str = ""
     """The line itself, for the caret."""
     width: int = 1

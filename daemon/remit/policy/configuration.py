@@ -10,7 +10,7 @@ import msgspec
 
 from remit.model.composition import Flag
 from remit.model.json_schema import config_mistakes, shown
-from remit.model.place import Problem
+from remit.model.place import REQUEST, Problem, Severity
 from remit.policy.catalogue import Catalogue
 from remit.policy.flatten import Layer
 
@@ -21,10 +21,13 @@ def written_problems(catalogue: Catalogue, flag: Flag) -> Iterator[Problem]:
     if definition is None or not flag.config:
         return
     hint = f"its schema is shown by: remit gives {flag.capability} --json"
+    # An edit of the files must not fail because of what somebody made at run time.
+    severity: Severity = "warning" if definition.id in catalogue.made else "error"
     if definition.config_schema is None:
         message = f"{flag.capability!r} has no config_schema, so it takes no configuration"
         hint = "leave it out, or give the capability a config_schema"
-        yield Problem(flag.places.get((), flag.place), "invalid_config", message, hint)
+        place = flag.places.get((), flag.place)
+        yield Problem(place, "invalid_config", message, hint, severity)
         return
     for mistake in config_mistakes(definition.config_schema, flag.config):
         path = mistake.path
@@ -32,7 +35,8 @@ def written_problems(catalogue: Catalogue, flag: Flag) -> Iterator[Problem]:
             path = path[:-1]
         message = f"the configuration of {flag.capability!r} does not fit: {mistake.message}"
         place = flag.places.get(path, flag.place)
-        yield Problem(place, "invalid_config", f"{message} ({shown(mistake.path)})", hint)
+        message = f"{message} ({shown(mistake.path)})"
+        yield Problem(place, "invalid_config", message, hint, severity)
 
 
 class Missing(msgspec.Struct, frozen=True):
@@ -59,7 +63,7 @@ def missing_configs(catalogue: Catalogue, layer: Layer) -> list[Missing]:
     """What a profile switches on, or brings along, without what its schema needs."""
     found = []
     for name, flag in layer.flags.items():
-        if not flag.on or name in catalogue.made:
+        if not flag.on or (name in catalogue.made and flag.place != REQUEST):
             continue  # an edit of the files must not fail because of what somebody made
         for member in catalogue.closures.get(name, ()):
             said = layer.flags.get(member)

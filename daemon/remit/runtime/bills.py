@@ -66,7 +66,7 @@ class Bills:
         self._store = store
         self._clock = clock
         self._days: dict[tuple[str, int, str], list[int]] = {}
-        self._changed: dict[tuple[str, int], BillTurn] = {}
+        self._changed: dict[tuple[str, int], _Turn] = {}
         self._present: dict[str, _Turn] = {}
         self.of: dict[str, Bill] = {}
         """By principal, since the start; of too many the oldest goes first."""
@@ -98,9 +98,7 @@ class Bills:
         self._add((principal, today, kind), 1, sent, full_dump)
         if begins:
             self._add((principal, today, TURN), 1, 0, 0)
-        self._changed[principal, turn.number] = BillTurn(
-            principal, turn.number, turn.at, turn.sent, turn.full_dump, turn.kinds
-        )
+        self._note(principal, turn)
         self.sent[kind] += sent
         for bill in (self._bill_of(principal), self.total):
             bill.turns += begins
@@ -108,10 +106,19 @@ class Bills:
             bill.full_dump += full_dump
             bill.last_sent, bill.last_full_dump = turn.sent, turn.full_dump
 
+    def _note(self, principal: str, turn: _Turn) -> None:
+        key = (principal, turn.number)
+        if key not in self._changed and len(self._changed) >= _CALLERS:
+            self._changed.pop(next(iter(self._changed)))
+        self._changed[key] = turn
+
     def _add(self, key: tuple[str, int, str], count: int, sent: int, full_dump: int) -> None:
-        day = self._days.setdefault(key, [0, 0, 0])
-        for at, amount in enumerate((count, sent, full_dump)):
-            day[at] += amount
+        day = self._days.get(key)
+        if day is None:
+            day = self._days[key] = [0, 0, 0]
+        day[0] += count
+        day[1] += sent
+        day[2] += full_dump
 
     def _begin(self, principal: str, before: _Turn | None) -> _Turn:
         now = self._clock()
@@ -150,12 +157,14 @@ class Bills:
         bounds = BillBounds(first, first * _DAY * _MICRO, TURNS, _ROWS)
         rows = [BillDay(*key, *amounts) for key, amounts in days.items()]
         try:
-            await self._store.bill_add(rows, list(turns.values()), bounds)
+            await self._store.bill_add(
+                rows, [_kept(name, turn) for (name, _), turn in turns.items()], bounds
+            )
         except StoreError:
             self._give_back(rows, turns)
             raise
 
-    def _give_back(self, days: Sequence[BillDay], turns: dict[tuple[str, int], BillTurn]) -> None:
+    def _give_back(self, days: Sequence[BillDay], turns: dict[tuple[str, int], _Turn]) -> None:
         for day in days:
             key = (day.principal, day.day, day.kind)
             if len(self._days) < _CALLERS or key in self._days:
@@ -203,3 +212,7 @@ class Bills:
         finally:
             with anyio.move_on_after(_WRITE_SECONDS, shield=True):
                 await self.write()
+
+
+def _kept(principal: str, turn: _Turn) -> BillTurn:
+    return BillTurn(principal, turn.number, turn.at, turn.sent, turn.full_dump, dict(turn.kinds))

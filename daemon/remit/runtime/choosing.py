@@ -63,14 +63,19 @@ def _entries(asked: Asked) -> Iterator[tuple[str, str, bool, dict[str, Any]]]:
 
 def _known(ctx: Context, name: str, path: str) -> str:
     """The id of a capability that the caller may see."""
-    held = sight(ctx)
-    seen = {*visible_capabilities(ctx, held), *held.capabilities}
+    seen = _seen(ctx)
     found = ctx.catalogue.names.get(name, "")
     if found not in seen:
         raise unseen(name, seen, "capability", details={"path": path}, error=InvalidDataError)
     if found != name:
         ctx.told_old_name("capability", name, found)
     return found
+
+
+def _seen(ctx: Context) -> set[str]:
+    """The ids of the capabilities that the caller may see."""
+    held = sight(ctx)
+    return {*visible_capabilities(ctx, held), *held.capabilities}
 
 
 def _check_config(catalogue: Catalogue, name: str, config: dict[str, Any], path: str) -> None:
@@ -104,8 +109,12 @@ def check_configured(ctx: Context, spec: AgentSpec, asked: Asked) -> None:
         if problem.place == REQUEST:
             named = (at for at, name, *_ in _entries(asked) if name == missing.flag.capability)
             path = next(named, "$.capabilities")
+        message = problem.message
         hint = f"capability:get tells its schema: {{id: {missing.capability}}}"
-        raise InvalidDataError(problem.message, hint=hint, details={"path": path})
+        if missing.brought and missing.capability not in _seen(ctx):
+            message = f"{missing.flag.capability!r} brings something that must be configured"
+            hint = "choose another one, or let an operator give it"
+        raise InvalidDataError(message, hint=hint, details={"path": path})
 
 
 def spec_warnings(

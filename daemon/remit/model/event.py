@@ -68,8 +68,10 @@ class PlacedEffect(msgspec.Struct, frozen=True):
 
 def least(ceilings: Iterable[PlacedEffect | None]) -> PlacedEffect | None:
     """The lowest of several ceilings; among equals the place decides, and order never does."""
-    found = (one for one in ceilings if one is not None)
-    return min(found, key=lambda one: (EFFECTS.index(one.effect), one.place), default=None)
+    found = [one for one in ceilings if one is not None]
+    if not found:
+        return None
+    return min(found, key=lambda one: (EFFECTS.index(one.effect), one.place))
 
 
 def is_looser(before: Effect | None, after: Effect | None) -> bool:

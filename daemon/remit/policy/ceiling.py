@@ -74,6 +74,12 @@ def excess_of(catalogue: Catalogue, ceiling: PlacedEffect, event: str) -> str:
     return f"{what}, and only {ceiling.effect!r} and less is let through"
 
 
+def way_out(catalogue: Catalogue, event: str) -> str:
+    """The ceiling under which an event would be left; empty when none would do."""
+    effect = catalogue.universe.specs[event].effect
+    return f"'max_effect: {effect}' there would let it through" if effect else ""
+
+
 def ceiling_warnings(catalogue: Catalogue, layer: Layer) -> list[Problem]:
     """Entries of tool lists of which the ceiling leaves nothing."""
     ceiling = layer.max_effect

@@ -138,15 +138,15 @@ def _over(lower: Layer, upper: Layer) -> Layer:
         return lower if upper is EMPTY else upper
     return msgspec.structs.replace(
         _joined([lower, upper]),
-        flags={**lower.flags, **_configured(lower.flags, upper.flags)},
+        flags=_configured(lower.flags, upper.flags) if lower.flags else upper.flags,
         launcher=upper.launcher or lower.launcher,
         exposure=upper.exposure or lower.exposure,
     )
 
 
-def _configured(lower: Mapping[str, Flag], upper: Mapping[str, Flag]) -> dict[str, Flag]:
-    """The upper flags; one that says nothing of a configuration keeps the one from below."""
-    found = dict(upper)
+def _configured(lower: Mapping[str, Flag], upper: Mapping[str, Flag]) -> Mapping[str, Flag]:
+    """Upper flags over lower ones; who says nothing of a configuration keeps the one from below."""
+    found = {**lower, **upper}
     for name, flag in upper.items():
         below = lower.get(name)
         if flag.on and flag.config is None and below is not None and below.on:

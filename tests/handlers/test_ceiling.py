@@ -33,9 +33,9 @@ async def test_no_spawn_and_no_update_goes_above_it(family: Family) -> None:
 
 async def test_what_lies_under_an_agent_lies_under_its_ceiling(family: Family) -> None:
     await family.spawn("operator", "lead", "quiet")
-    code, details = await family.refused("lead", "agent:spawn", {"profile": "boss"})
-    assert code == "exceeds_parent"
-    assert "state:delete" in details["excess"]
+    asked = {"additional_tools": ["state:delete"]}
+    code, details = await family.refused("lead", "agent:spawn", asked)
+    assert (code, details["excess"]) == ("exceeds_parent", ["state:delete"])
     kid = await family.spawn("lead", "kid", inherit=True)
     assert "state:set" in kid["allowed_events"]
     assert "state:delete" not in kid["allowed_events"]

@@ -9,7 +9,7 @@ from remit.model.names import EventName
 from remit.model.patterns import EventPattern
 from remit.model.place import Place
 from remit.policy.catalogue import Catalogue
-from remit.policy.ceiling import excess_of, lets_through
+from remit.policy.ceiling import excess_of, lets_through, way_out
 from remit.policy.flatten import Layer
 from remit.policy.remedies import bit_of
 from remit.policy.resolve import chosen
@@ -40,7 +40,9 @@ def obstacles_to(catalogue: Catalogue, layer: Layer, event: str) -> tuple[Obstac
     found = [*_idle(catalogue, layer, event), *_too_wide(catalogue, layer, event)]
     if layer.max_effect and not lets_through(catalogue, layer.max_effect, event):
         message = excess_of(catalogue, layer.max_effect, event)
-        found.insert(0, Obstacle("max_effect", message, "", layer.max_effect.place))
+        found.insert(
+            0, Obstacle("max_effect", message, way_out(catalogue, event), layer.max_effect.place)
+        )
     return tuple(dict.fromkeys(found))
 
 

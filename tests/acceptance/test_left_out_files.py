@@ -3,7 +3,9 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tests.acceptance.site import Daemon, Site, eventually
+from tests.acceptance.test_mcp import ERAS, host
 
 MANIFEST = "name: {name}\nkind: tool\ndescription: Fold paper birds for a party\n"
 
@@ -71,3 +73,23 @@ def test_a_manifest_tool_without_an_event_is_marked_and_never_offered(site: Site
         assert not offered & {"folds", "gone"}
         listed = ask(daemon, "system:discover", format="mcp")["tools"]
         assert not {one["name"] for one in listed} & {"folds", "gone"}
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_manifest_tool_is_called_by_its_id_and_described_without_an_event(
+    site: Site, era: str
+) -> None:
+    served = MANIFEST.format(name="health") + "event: system:health\n"
+    put(site, ".remit/capabilities/health/CAPABILITY.yaml", served)
+    put(site, ".remit/capabilities/folds/CAPABILITY.yaml", MANIFEST.format(name="folds"))
+    with site.serving():
+        site.answer("key", "new", "ann", "--profile", "observer")
+        async with host(site, era, "--agent", "ann") as client:
+            listed = {one.name for one in (await client.list_tools()).tools}
+            assert not listed & {"health", "folds"}
+            wrapped = {"name": "tool:health", "arguments": {}}
+            answer = await client.call_tool("call_capability", wrapped)
+            assert not answer.is_error
+            assert '"revision"' in str(answer.content[0])
+            about = await client.call_tool("call_capability", wrapped | {"name": "tool:folds"})
+            assert "not callable" in str(about.content[0])

@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Iterable, Iterator
 
 from remit.app.card_settings import configured_scorers
-from remit.app.checkup_look import Check, told_by_daemon
+from remit.app.checkup_look import Check, State, told_by_daemon
 from remit.app.discovering import gatherer
 from remit.app.offline_cards import read_cards
 from remit.app.workbench import Workbench, open_workbench, read_standing
@@ -94,9 +94,9 @@ def _left_out(found: Iterable[Told]) -> Iterator[Check]:
     problems = list(found)
     for one in problems[:MOST]:
         message = f"{one['file']}:{one['line']}:{one['column']}: {one['message']}"
-        state = "broken" if one["severity"] == "error" else "warning"
+        state: State = "broken" if one["severity"] == "error" else "warning"
         repair = str(one["hint"]) or "repair the file; it is left out until then"
-        yield Check("files", "broken" if state == "broken" else "warning", message, repair)
+        yield Check("files", state, message, repair)
     if len(problems) > MOST:
         message = f"and {len(problems) - MOST} more problems of skills, manifests and cards"
         yield Check("files", "warning", message, "repair these first")

@@ -229,7 +229,7 @@ def _say_why(subject: str, event: str, found: dict[str, Any]) -> None:
             say(f"    {_place(cause)}")
         say_hint(cause["hint"])
     _say_way_out(event, found)
-    if found.get("limits"):
+    if allowed and found.get("limits"):
         say(f"  within its limits: {limits_text(found['limits'])}")
     say_source(found)
     next_step("plan --from OLD --to NEW" if found["denied_by"] else f"who-can {event}")

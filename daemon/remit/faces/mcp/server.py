@@ -196,6 +196,8 @@ class McpServer:
             about = await self._describe(caller, id_)
             if about is not None and not about["event"]:
                 return text_result(about["prompt"])
+            if about is not None:
+                name = about["event"]  # a manifest gives an event a name of its own
         return await self._call_named(ctx, caller, name, arguments)
 
     async def _call_named(

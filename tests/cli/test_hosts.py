@@ -115,6 +115,7 @@ def test_text_says_on_stderr_where_it_goes_and_how_to_go_on(shell: Shell) -> Non
     assert done.err.splitlines()[-1] == "next: remit tools observer"
     report = shell.json("mcp-config", "observer", "--host", "vscode")
     told = {"host": "vscode", "file": ".vscode/mcp.json", "config": json.loads(done.out)}
+    assert report.pop("source")["kind"] == "files"
     assert report == told
 
 

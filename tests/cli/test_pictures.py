@@ -31,7 +31,8 @@ def test_every_form_of_the_graph(
     assert "state_write" in whole
     assert "state_write" not in part
     answer = shell.json("graph", form, *contract)
-    assert answer == {"format": form.removeprefix("--"), "text": whole}
+    assert (answer["format"], answer["text"]) == (form.removeprefix("--"), whole)
+    assert answer["source"]["catalogue"].endswith("contract/capabilities.yaml")
 
 
 def test_a_graph_can_be_written_to_a_file(shell: Shell, contract: tuple[str, ...]) -> None:

@@ -14,6 +14,7 @@ def source(shell: Shell) -> dict[str, object]:
         "catalogue": str(shell.folder / "contract/capabilities.yaml"),
         "compositions": str(shell.folder / "contract/compositions"),
         "home": "",
+        "beside_daemon": False,
     }
 
 

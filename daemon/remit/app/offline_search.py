@@ -1,6 +1,5 @@
 """A question to discovery without a daemon."""
 
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -8,7 +7,7 @@ import msgspec
 from remit.app.discovering import gatherer, usual_config
 from remit.app.searching import make_engine
 from remit.app.subjects import grant_of_subject
-from remit.app.workbench import open_workbench
+from remit.app.workbench import Workbench
 from remit.config.settings_table import Settings
 from remit.discovery.binding import bind_skills
 from remit.discovery.lessons import NO_LESSONS
@@ -18,11 +17,15 @@ from remit.runtime.finding import DiscoveryConfig, Filters, options_of, present
 
 
 def discover_offline(
-    settings: Settings, events: Path | None, profile: str, question: dict[str, Any]
+    bench: Workbench,
+    settings: Settings,
+    subject: str,
+    question: dict[str, Any],
+    *,
+    files_first: bool,
 ) -> dict[str, Any]:
     """Answer as the daemon would that has these definitions, and has learned nothing yet."""
-    bench = open_workbench(settings, events)
-    grant = grant_of_subject(bench, profile, files_first=events is not None)
+    grant = grant_of_subject(bench, subject, files_first=files_first)
     engine = make_engine(settings)
     descriptors = join(
         event_descriptors(bench.handlers, bench.catalogue),

@@ -41,17 +41,20 @@ class Source(msgspec.Struct, frozen=True):
     compositions: str | None
     home: str = ""
     """The state directory whose decisions count too; empty when nothing is stored there."""
+    beside_daemon: bool = False
+    """Whether these are files as they are on disk, and a daemon runs that may have others."""
 
     @property
     def is_doubtful(self) -> bool:
         """Tell whether files alone could say something else."""
-        return self.kind == "daemon" or bool(self.home)
+        return self.kind == "daemon" or self.beside_daemon or bool(self.home)
 
     def __str__(self) -> str:
         if self.kind == "daemon":
             return f"the running daemon, revision {self.revision}, on {self.catalogue}"
         stored = f" and what {self.home} has stored" if self.home else ""
-        return f"{self.catalogue}{stored}"
+        on_disk = ", whatever the daemon has in force" if self.beside_daemon else ""
+        return f"{self.catalogue}{stored}{on_disk}"
 
 
 class Workbench(msgspec.Struct, frozen=True, eq=False):
@@ -79,12 +82,18 @@ def source_of_daemon(settings: Settings, revision: int) -> Source:
     return _source("daemon", settings, revision)
 
 
+def source_of_files(settings: Settings) -> Source:
+    """The source of an answer from files that were not compiled."""
+    return _source("files", settings, 1)
+
+
 def _source(
     kind: Literal["daemon", "files"], settings: Settings, revision: int, home: str = ""
 ) -> Source:
     catalogue, compositions = definition_paths(settings)
     folder = None if compositions is None else str(compositions)
-    return Source(kind, revision, str(catalogue), folder, home)
+    beside = kind == "files" and _is_served(settings)
+    return Source(kind, revision, str(catalogue), folder, home, beside)
 
 
 def definition_files(settings: Settings) -> Files:

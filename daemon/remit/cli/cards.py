@@ -5,10 +5,11 @@ from typing import Any
 
 import click
 
+from remit.app.workbench import source_of_daemon, source_of_files
 from remit.cli.connection import daemon_answers
 from remit.cli.invocation import invoked_as
 from remit.cli.options import Asked, asked
-from remit.cli.outcome import NO, next_step, print_json, say, say_problems
+from remit.cli.outcome import NO, next_step, print_json, say, say_problems, say_source
 
 _NAME = 24
 _MISSED = 6
@@ -45,6 +46,7 @@ def _list(ask: Asked) -> None:
     for item in answer.get("quarantined", ()):
         say(click.style(f"{item['id']:{_NAME}} in quarantine: {item['file']}", fg="yellow"))
     _say_state(answer)
+    say_source(answer)
     suspicious = answer.get("quarantined")
     next_step("review list --kind card" if suspicious else "cards try 'a message'")
 
@@ -64,13 +66,14 @@ def _say_state(answer: dict[str, Any]) -> None:
 
 
 def _listed(ask: Asked) -> dict[str, Any]:
-    settings = ask.settings()
+    settings = ask.definitions()
     with daemon_answers(settings) as daemon:
         if daemon is not None:
-            return daemon.cards()
+            answer = daemon.cards()
+            return answer | {"source": source_of_daemon(settings, daemon.revision())}
     from remit.app.offline_cards import describe_cards  # noqa: PLC0415 - the scanner and its rules
 
-    return describe_cards(settings)
+    return describe_cards(settings) | {"source": source_of_files(settings)}
 
 
 @cards.command()
@@ -79,12 +82,13 @@ def check(ask: Asked) -> None:
     """Read every card file and show what is wrong or suspicious."""
     from remit.app.offline_cards import check_cards, describe_cards  # noqa: PLC0415 - see above
 
-    settings = ask.settings()
+    settings = ask.definitions()
+    source = {"source": source_of_files(settings)}
     found = check_cards(settings)
     errors = sum(problem.is_error for problem in found.problems)
     failed = bool(errors or found.quarantined)
     if ask.as_json:
-        print_json({"ok": not failed, **describe_cards(settings, found)})
+        print_json({"ok": not failed, **describe_cards(settings, found), **source})
         sys.exit(NO if failed else 0)
     say_problems(found.problems)
     for ready in found.quarantined:
@@ -98,6 +102,7 @@ def check(ask: Asked) -> None:
         f"{len(found.cards)} cards, {errors} errors, {warnings} warnings, "
         f"{len(found.quarantined)} in quarantine"
     )
+    say_source(source)
     next_step("review list --kind card" if found.quarantined else "cards try 'a message'")
     sys.exit(NO if failed else 0)
 
@@ -111,7 +116,9 @@ def try_(ask: Asked, message: tuple[str, ...], *, session_type: str, scorer: str
     """Score every card against MESSAGE, word by word; several are a conversation, oldest first."""
     from remit.app.offline_cards import try_cards  # noqa: PLC0415 - see above
 
-    answer = try_cards(ask.settings(), message, session_type=session_type, scorer=scorer)
+    settings = ask.definitions()
+    answer = try_cards(settings, message, session_type=session_type, scorer=scorer)
+    answer |= {"source": source_of_files(settings)}
     if ask.as_json:
         print_json(answer)
         return
@@ -131,4 +138,5 @@ def try_(ask: Asked, message: tuple[str, ...], *, session_type: str, scorer: str
             )
             say(f"    - {', '.join(rest)}{more}")
     say(f"{answer['total_tokens']} of {answer['budget']} tokens, by the scorer {answer['scorer']}")
+    say_source(answer)
     next_step("cards check")

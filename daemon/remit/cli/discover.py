@@ -4,10 +4,11 @@ from typing import Any
 
 import click
 
+from remit.app.workbench import open_workbench, source_of_daemon
 from remit.cli import completion
 from remit.cli.connection import daemon_answers
 from remit.cli.options import Asked, asked_about_definitions
-from remit.cli.outcome import next_step, print_json, say
+from remit.cli.outcome import next_step, print_json, say, say_source
 from remit.cli.toolsets import tools_of
 from remit.model.descriptor import DESCRIPTOR_KINDS
 from remit.runtime.tool_formats import SEARCH_FORMATS, SearchFormat, found
@@ -71,19 +72,24 @@ def discover(  # noqa: PLR0913 - one for each option
     else:
         _say_table(answer)
     _say_bill(answer)
+    say_source(answer)
     first = answer["capabilities"][0]["id"] if answer["capabilities"] else ""
     next_step(f"call discovery:describe id={first}" if first else f"tools {subject}")
 
 
 def _ask(ask: Asked, subject: str, question: dict[str, Any]) -> Any:
     """Ask the daemon; without one, the same engine over the files that were named."""
+    settings = ask.definitions()
     if not ask.about_files:
-        with daemon_answers(ask.settings()) as daemon:
+        with daemon_answers(settings) as daemon:
             if daemon is not None:
-                return daemon.discover(subject, question)
+                answer = daemon.discover(subject, question)
+                return answer | {"source": source_of_daemon(settings, answer["revision"])}
     from remit.app.offline_search import discover_offline  # noqa: PLC0415 - numpy and the vectors
 
-    return discover_offline(ask.settings(), ask.events, subject, question)
+    bench = open_workbench(settings, ask.events)
+    answer = discover_offline(bench, settings, subject, question, files_first=ask.about_files)
+    return answer | {"source": bench.source}
 
 
 def _say_table(answer: dict[str, Any]) -> None:

@@ -60,7 +60,8 @@ def plan(ask: Asked, *, before: Path | None, after: Path | None, events: Path | 
     A folder holds capabilities.yaml and compositions/.
     Without --from, the files that the daemon runs on are compared with those on disk.
     """
-    settings = ask.definitions()
+    # Two folders say themselves what is meant.
+    settings = ask.settings() if before and after else ask.definitions()
     if before is None:
         from remit.cli.connection import plan_by_daemon  # noqa: PLC0415 - only with a daemon
 
@@ -183,7 +184,8 @@ def lint(ask: Asked) -> None:
                 for event, name in finding.get("names", {}).items():
                     say(f"    {event} is shown as {name}")
                 say_hint(finding.get("hint", ""))
-        say(f"{found} findings" if found else "no drift")
+        say(counted(found, "finding") if found else "no drift")
+        say_source({"source": bench.source})
         next_step("check")
     sys.exit(NO if found else 0)
 
@@ -198,6 +200,7 @@ def migrate(ask: Asked, file: Path, *, write: bool) -> None:
     from remit.policy.migrate import migrate as migrate_profile  # noqa: PLC0415
 
     _refuse_catalogue(file)
+    ask.definitions()
     folder = ask.compositions or str(file.parent)
     bench = open_workbench(ask.settings(compositions=folder), ask.events)
     composition = next(

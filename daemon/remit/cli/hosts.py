@@ -11,7 +11,7 @@ from remit.app.workbench import open_workbench
 from remit.cli import completion
 from remit.cli.keys import NAME
 from remit.cli.options import Asked, asked_about_definitions
-from remit.cli.outcome import next_step, print_json
+from remit.cli.outcome import next_step, print_json, say_source
 from remit.config.home import Home
 from remit.config.settings_table import Settings
 from remit.errors import InvalidDataError, NotFoundError
@@ -49,9 +49,11 @@ def mcp_config(
         raise click.UsageError("name a profile, or an agent with --agent")
     settings = ask.definitions()
     who = ("--profile", profile) if profile is not None else ("--agent", str(agent))
+    source: dict[str, Any] = {}
     if profile is not None:
         bench = open_workbench(settings, ask.events, in_force=not ask.about_files)
         resolve_profile(bench.catalogue, profile)
+        source = {"source": bench.source}
     elif url is None:
         _check_key(settings, str(agent))
     config = (
@@ -60,9 +62,11 @@ def mcp_config(
         else _over_http(host, _address(url))
     )
     if ask.as_json:
-        print_json({"host": host, "file": FILES[host], "config": config})
+        print_json({"host": host, "file": FILES[host], "config": config} | source)
         return
     print_json(config)
+    if source:
+        say_source(source, aside=True)
     _say_where(host, str(profile or agent), url)
 
 
@@ -81,6 +85,8 @@ def claude_args(ask: Asked, profile: str) -> None:
         print_json({"profile": profile, "arguments": arguments, "source": bench.source})
     else:
         click.echo(shlex.join(arguments))
+        say_source({"source": bench.source}, aside=True)
+        next_step(f"tools {profile}", aside=True)
 
 
 def own_server(settings: Settings, *who: str) -> Server:

@@ -10,9 +10,9 @@ from remit.app.checkup import examine
 from remit.app.checkup_look import Check
 from remit.cli.invocation import as_invoked
 from remit.cli.options import Asked, asked, asked_about_definitions
-from remit.cli.outcome import NO, next_step, print_json, say
+from remit.cli.outcome import NO, next_step, print_json, say, say_hint
 from remit.config.home import Home
-from remit.config.served import plain, served_here
+from remit.config.served import mismatches, other_settings, plain, served_here
 from remit.config.settings_table import SETTINGS
 from remit.errors import NotFoundError
 
@@ -37,16 +37,22 @@ def config(ask: Asked) -> None:
         if served is not None and row.name in served.settings:
             entry["daemon"] = served.settings[row.name]
         rows.append(entry)
+    differs = [str(one) for one in (*mismatches(settings), *other_settings(settings))]
     if ask.as_json:
-        print_json({"settings": rows})
-        return
+        print_json({"settings": rows, "differs": differs})
+        sys.exit(NO if differs else 0)
     for entry in rows:
         shown = "-" if entry["value"] in (None, "", []) else str(entry["value"])
         say(f"{entry['name']:18} {shown:40} {click.style(entry['origin'], dim=True)}")
         if "daemon" in entry and entry["daemon"] != entry["value"]:
             runs_on = entry["daemon"] or "the default"
             say(click.style(f"{'':18} {runs_on!s:40} the running daemon", fg="yellow"))
+    for one in differs:
+        click.echo(f"{click.style('error: ', fg='red')}{one} [invalid_settings]", err=True)
+    if differs:
+        say_hint("leave this folder, or start the daemon again with these", err=True)
     next_step("doctor")
+    sys.exit(NO if differs else 0)
 
 
 @click.command()

@@ -61,7 +61,18 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
         """
         settings = self.settings(**flags)
         if not self.about_files:
-            check_served(settings)
+            options = [one.name for one in click.get_current_context().command.params]
+            check_served(settings, may_name_files="catalogue" in options)
+        return settings
+
+    def servers(self) -> Settings:
+        """The settings for work on the file of outside servers.
+
+        Raises:
+            SettingsError: the running daemon has another one.
+        """
+        settings = self.settings()
+        check_served(settings, names=("upstreams",), may_name_files=False)
         return settings
 
     def settings(self, **flags: Any) -> Settings:

@@ -53,11 +53,15 @@ def say_hint(text: str, *, err: bool = False) -> None:
         click.echo(f"    hint: {as_invoked(text)}", err=err)
 
 
-def say_source(answer: dict[str, Any]) -> None:
-    """Say where an answer comes from, where files and a daemon could differ."""
+def say_source(answer: dict[str, Any], *, aside: bool = False) -> None:
+    """Say where an answer comes from, where files and a daemon could differ.
+
+    `aside`: on stderr, because the answer itself goes into a file.
+    """
     source = answer["source"]
     if source.is_doubtful:
-        say(click.style(f"  source: {source}", dim=True))
+        mark = "# " if aside else "  "
+        click.echo(click.style(f"{mark}source: {source}", dim=True), err=aside)
 
 
 def counted(count: int, word: str) -> str:

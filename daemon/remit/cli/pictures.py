@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from remit.cli.options import Asked, asked_about_definitions
-from remit.cli.outcome import print_json
+from remit.cli.outcome import next_step, print_json, say_source
 from remit.errors import InvalidDataError, NotFoundError
 from remit.model.suggest import did_you_mean
 
@@ -40,7 +40,8 @@ def graph(ask: Asked, *, profile: str | None, out: Path | None, **forms: bool) -
     from remit.policy.graph_svg import to_svg  # noqa: PLC0415
     from remit.policy.graph_text import to_dot, to_mermaid  # noqa: PLC0415
 
-    catalogue = open_workbench(ask.settings(), ask.events).catalogue
+    bench = open_workbench(ask.definitions(), ask.events)
+    catalogue = bench.catalogue
     if profile is not None and profile not in catalogue.compositions:
         hint = did_you_mean(profile, catalogue.compositions)
         raise NotFoundError(f"there is no profile {profile!r}", hint=hint)
@@ -50,9 +51,12 @@ def graph(ask: Asked, *, profile: str | None, out: Path | None, **forms: bool) -
     if out is not None:
         _write(out, text)
     elif ask.as_json:
-        print_json({"format": form, "text": text})
+        print_json({"format": form, "text": text, "source": bench.source})
+        return
     else:
         sys.stdout.write(text)
+    say_source({"source": bench.source}, aside=True)
+    next_step(f"resolve {profile or 'PROFILE'}", aside=True)
 
 
 def _write(out: Path, text: str) -> None:

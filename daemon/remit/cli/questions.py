@@ -7,7 +7,7 @@ import click
 
 from remit.app.outside_offline import outside_problems
 from remit.app.subjects import abandoned_agents, explain_subject
-from remit.app.workbench import open_workbench, source_of_daemon
+from remit.app.workbench import open_workbench, source_of_daemon, source_of_files
 from remit.cli import completion
 from remit.cli.connection import daemon_answers, problems_in
 from remit.cli.invocation import invoked_as
@@ -59,7 +59,7 @@ def check(ask: Asked) -> None:
         report = check_report(bench.catalogue, problems) | {"source": bench.source}
     except DefinitionError as error:
         problems = (*error.problems, *outside)
-        report = check_report(None, problems)
+        report = check_report(None, problems) | {"source": source_of_files(settings)}
     if ask.as_json:
         print_json(report)
     else:
@@ -73,11 +73,14 @@ def _say_checked(report: dict[str, Any]) -> None:
     if not report["ok"]:
         refused = "" if counts["events"] else ": nothing of this would be put in force"
         say(f"{counted(len(report['errors']), 'error')}{refused}")
+        say_source(report)
+        next_step("check   (after the next edit)")
         return
     say(
         f"fine: {counts['capabilities']} capabilities, {counts['profiles']} profiles, "
         f"{counts['events']} events, {len(report['warnings'])} warnings"
     )
+    say_source(report)
     next_step("resolve observer")
 
 

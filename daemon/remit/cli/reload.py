@@ -10,7 +10,7 @@ from remit.app.workbench import definition_paths, open_workbench, source_of_daem
 from remit.cli.connection import problems_in
 from remit.cli.edits import Folder, in_folder, say_plan
 from remit.cli.options import Asked, asked
-from remit.cli.outcome import NO, counted, next_step, print_json, say, say_problems
+from remit.cli.outcome import NO, counted, next_step, print_json, say, say_problems, say_source
 from remit.config.settings_table import Settings
 from remit.errors import HomeError, NotFoundError, RemitError
 
@@ -83,6 +83,8 @@ def _say_done(report: dict[str, Any]) -> None:
         say(f"in force: revision {report['revision']}")
     else:
         say(f"definitions: nothing changed, revision {report['revision']} stays in force")
+    if not report["changed"]:  # a plan has told it
+        say_source(report)
     wrong = [key for key, title in _PARTS.items() if _say_part(title, report[key])]
     next_step("cards check" if "cards" in wrong else "plan   (after the next edit)")
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from remit import __version__
+from remit.app.workbench import source_of_files
 from remit.cli.options import Asked, asked
-from remit.cli.outcome import NO, counted, next_step, print_json, say
+from remit.cli.outcome import NO, counted, next_step, print_json, say, say_source
 
 if TYPE_CHECKING:
     from remit.app.scanning import Scanned
@@ -46,14 +47,22 @@ def scan(ask: Asked, path: tuple[Path, ...], *, sarif: str | None, min_severity:
     from remit.app.scanning import scan_installation, scan_paths  # noqa: PLC0415 - the scanner
     from remit.awareness.alarm import at_least  # noqa: PLC0415 - the same
 
-    found = scan_paths(path) if path else scan_installation(ask.settings())
+    source = None
+    if path:
+        found = scan_paths(path)
+    else:
+        settings = ask.definitions()
+        found, source = scan_installation(settings), source_of_files(settings)
     told = at_least(found.alarms, min_severity)
     if sarif is not None:
         _give_sarif(told, sarif)
     if ask.as_json:
         print_json(_answer(found, told))
     elif sarif != _STDOUT:
-        _say(found, told, path)
+        _say(found, told)
+        if source is not None:
+            say_source({"source": source})
+        next_step(_next(found, told, path))
     sys.exit(NO if told else 0)
 
 
@@ -92,7 +101,7 @@ def _answer(found: "Scanned", told: "tuple[Alarm, ...]") -> dict[str, object]:
     }
 
 
-def _say(found: "Scanned", told: "tuple[Alarm, ...]", paths: tuple[Path, ...]) -> None:
+def _say(found: "Scanned", told: "tuple[Alarm, ...]") -> None:
     for file, alarms in groupby(told, key=lambda one: one.place.file):
         say(click.style(file, bold=True))
         for alarm in alarms:
@@ -101,7 +110,6 @@ def _say(found: "Scanned", told: "tuple[Alarm, ...]", paths: tuple[Path, ...]) -
     counts = ", ".join(counted(count, word) for word, count in found.counts().items())
     looked = ", ".join(counted(count, word) for word, count in found.subjects.items())
     say(f"{counts}; looked at {looked or 'nothing'}")
-    next_step(_next(found, told, paths))
 
 
 def _say_alarm(alarm: "Alarm") -> None:

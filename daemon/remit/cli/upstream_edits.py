@@ -40,7 +40,7 @@ def add(ask: Asked, name: str, command: tuple[str, ...], *, replace: bool, **giv
     """Write a server into upstreams.yaml; comments and everything else in it stay."""
     from remit.config.upstream_edit import check_entries  # noqa: PLC0415 - only for edits
 
-    settings = ask.settings()
+    settings = ask.servers()
     entry = _entry(command, given)
     warnings = check_entries({name: entry})
     done = write_servers(settings, {name: entry}, replace=replace)
@@ -126,7 +126,7 @@ def remove(ask: Asked, name: str) -> None:
     from remit.config.upstream_edit import without_server  # noqa: PLC0415 - only for edits
     from remit.config.upstream_store import change_upstreams  # noqa: PLC0415
 
-    settings = ask.settings()
+    settings = ask.servers()
     path = upstreams_path(settings)
     there = [one.name for one in readable(path).upstreams]
     if name not in there:

@@ -52,7 +52,7 @@ def import_(
     from remit.config.host_files import read_host_file  # noqa: PLC0415 - only for imports
     from remit.config.host_import import take_servers  # noqa: PLC0415
 
-    settings = ask.settings()
+    settings = ask.servers()
     path = upstreams_path(settings)
     host = read_host_file(file, Path.cwd())
     chosen = _chosen(host.servers, only)

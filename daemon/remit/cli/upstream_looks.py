@@ -27,7 +27,7 @@ _MOST_SHOWN = 40
 @asked
 def list_(ask: Asked) -> None:
     """List the outside servers: of the daemon, or of the files when none runs."""
-    settings = ask.settings()
+    settings = ask.servers()
     answer = _listed(settings)
     if ask.as_json:
         print_json(answer)
@@ -77,7 +77,7 @@ def check(ask: Asked, names: tuple[str, ...]) -> None:
 
     Without a daemon each is started here, once, and nothing is kept.
     """
-    settings = ask.settings()
+    settings = ask.servers()
     reports = _checked(settings, names)
     fine = not any(_is_wrong(report) for report in reports)
     if ask.as_json:

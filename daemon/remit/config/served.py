@@ -1,6 +1,6 @@
 """Where a daemon runs and what it was started with, so that commands beside it mean the same."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,9 @@ from remit.errors import HomeError, SettingsError
 from remit.model.launch import LaunchEntry
 
 _SHARED = ("catalogue", "compositions", "handlers", "handler_paths")
+"""These belong together: whoever names one means another set of definitions."""
+_APART = ("upstreams", "capability_dirs", "card_dirs", "workspace_cards")
+"""These are written down apart from definitions, and are taken over one by one."""
 
 
 class Served(msgspec.Struct, frozen=True):
@@ -95,7 +98,7 @@ def as_served(settings: Settings) -> Settings:
     served = served_here(home)
     if served is None:
         return settings
-    settings = _with_upstreams(settings, served)
+    settings = _with_what_stands_apart(settings, served)
     if any(settings.origins[name].kind != "default" for name in _SHARED):
         handlers = tuple(dict.fromkeys([*settings.handlers, *served.extensions]))
         return msgspec.structs.replace(settings, handlers=handlers)
@@ -172,19 +175,28 @@ def _shown(value: Any) -> str:
     return "nothing" if value in (None, "") else str(value)
 
 
-def check_served(settings: Settings) -> None:
+def check_served(
+    settings: Settings, *, names: Iterable[str] | None = None, may_name_files: bool = True
+) -> None:
     """Refuse to speak of two sets of definitions at once.
+
+    Args:
+        settings: those of a command beside the daemon.
+        names: only these settings; when absent all that decide what definitions mean.
+        may_name_files: whether the command could be told which files are meant.
 
     Raises:
         SettingsError: the daemon that runs in this home serves other definitions.
     """
-    found = mismatches(settings)
+    wanted = frozenset((*_SHARED, *_APART) if names is None else names)
+    apart = (one for one in other_settings(settings) if one.name in _APART)
+    found = [one for one in (*mismatches(settings), *apart) if one.name in wanted]
     if found:
         named = settings.catalogue or "FILE"
+        way = f"ask about the files with --catalogue {named}, " if may_name_files else ""
         raise SettingsError(
             f"the daemon of {settings.home} serves other definitions: {found[0]}",
-            hint=f"ask about the files with --catalogue {named}, leave this folder, or stop the "
-            "daemon and serve these: remit serve",
+            hint=f"{way}leave this folder, or stop the daemon and serve these: remit serve",
             details={"mismatches": [msgspec.structs.asdict(one) for one in found]},
         )
 
@@ -195,9 +207,16 @@ def _words(name: str, value: str | tuple[str, ...] | None) -> str:
     return value or ("the shipped one" if name == "catalogue" else "beside the catalogue")
 
 
-def _with_upstreams(settings: Settings, served: Served) -> Settings:
-    """Outside servers are written down apart from definitions: whoever names these means those."""
-    if settings.origins["upstreams"].kind != "default" or not served.upstreams:
-        return settings
-    origins = {**settings.origins, "upstreams": Origin("file", str(Home(settings.home).served))}
-    return msgspec.structs.replace(settings, upstreams=Path(served.upstreams), origins=origins)
+def _with_what_stands_apart(settings: Settings, served: Served) -> Settings:
+    """Servers and folders are not part of the definitions: whoever names these means those."""
+    changes: dict[str, Any] = {}
+    for name in _APART:
+        there = served.settings.get(name)
+        if settings.origins[name].kind == "default" and there:
+            changes[name] = _READ.get(type(there), bool)(there)
+    origin = Origin("file", str(Home(settings.home).served))
+    origins = {**settings.origins, **dict.fromkeys(changes, origin)}
+    return msgspec.structs.replace(settings, **changes, origins=origins)
+
+
+_READ: dict[type, Callable[[Any], Any]] = {str: Path, list: lambda paths: tuple(map(Path, paths))}

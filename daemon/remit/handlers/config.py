@@ -4,7 +4,6 @@ from typing import Any
 
 from remit.model.cause import Cause
 from remit.runtime.context import Context
-from remit.runtime.full_reload import reload_everything
 from remit.runtime.paging import bounded
 from remit.runtime.registry import event_handler
 
@@ -19,6 +18,8 @@ async def plan(ctx: Context) -> dict[str, Any]:
 @event_handler("config:reload", capability="config_admin", wildcard=False)
 async def reload(ctx: Context) -> dict[str, Any]:
     """Read definitions, outside servers, cards and skills again; definitions are all or nothing."""
+    from remit.runtime.full_reload import reload_everything  # noqa: PLC0415 - the daemon alone
+
     cause = Cause("requested", by=ctx.principal.id, decision=ctx.decision)
     return (await reload_everything(ctx.services, cause)).to_json()
 

@@ -112,6 +112,7 @@ def test_every_setting_can_stand_in_a_file(here: Path, env: dict[str, str]) -> N
         endpoint = "tcp://127.0.0.1:7420"
         http = "127.0.0.1:7421"
         http_origins = ["https://app.example"]
+        http_hosts = ["remit.example"]
         http_body_limit = 4096
         mcp_anonymous = "guest"
         log_format = "json"

@@ -79,6 +79,7 @@ async def web(
             probes,
             address=settings.http,
             origins=settings.http_origins,
+            hosts=settings.http_hosts,
             limits=limits,
             mounts={MCP_PATH: endpoint},
         ) as face,

@@ -39,6 +39,7 @@ def mcp_endpoint(settings: Settings, services: Services, dispatcher: Dispatcher)
         services.keyring,
         is_local=is_local,
         origins=settings.http_origins,
+        hosts=settings.http_hosts,
         anonymous=_nobody(services.keyring, anonymous) if anonymous else None,
     )
     return Endpoint(

@@ -39,6 +39,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("endpoint", "endpoint", "", "Where to listen; empty: an ipc socket in the home."),
     Setting("http", "address", "", "Where to serve HTTP, as in 127.0.0.1:7421; empty: nowhere."),
     Setting("http_origins", "origins", (), "Web pages whose scripts may read HTTP answers."),
+    Setting("http_hosts", "hosts", (), "Further names by which HTTP may be asked."),
     Setting(
         "http_body_limit", "whole", 1_048_576, "Bytes of one HTTP body.", low=1024, high=67_108_864
     ),
@@ -265,6 +266,7 @@ class Settings(msgspec.Struct, frozen=True):
     endpoint: str
     http: str
     http_origins: tuple[str, ...]
+    http_hosts: tuple[str, ...]
     http_body_limit: int
     mcp_anonymous: str
     log_format: Literal["auto", "json", "pretty"]

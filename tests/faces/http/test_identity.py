@@ -31,7 +31,7 @@ async def status(world: World, headers: dict[str, str]) -> int:
 async def test_without_a_token_that_counts_nobody_comes_in(shown: str) -> None:
     async with served() as world:
         async with world.raw() as stream:
-            head = f"GET /v1/agents HTTP/1.1\r\nHost: x\r\nAuthorization: {shown}\r\n\r\n"
+            head = f"GET /v1/agents HTTP/1.1\r\nHost: localhost\r\nAuthorization: {shown}\r\n\r\n"
             await stream.send(head.encode())
             answer = await stream.receive()
         assert answer.startswith(b"HTTP/1.1 401 ")

@@ -7,6 +7,8 @@ from tests.faces.http.world import World, everything, served
 
 from remit.faces.http import Limits
 
+HOST = "Host: localhost"
+
 
 async def test_what_happens_is_heard_in_order() -> None:
     async with served() as world:
@@ -130,7 +132,7 @@ async def test_a_reader_that_never_reads_is_cut() -> None:
     async with served(limits=limits) as world:
         token = await world.token()
         async with world.raw() as stream:
-            head = f"GET /v1/stream?channel=c HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}"
+            head = f"GET /v1/stream?channel=c HTTP/1.1\r\n{HOST}\r\nAuthorization: Bearer {token}"
             await stream.send(head.encode() + b"\r\n\r\n")
             await stream.receive()
             with anyio.fail_after(PATIENCE):
@@ -146,7 +148,7 @@ async def test_a_stuck_reader_is_cut_when_it_is_shut_out() -> None:
         await world.add("ann", "base_multi_agent")
         token = await world.token("ann")
         async with world.raw() as stream:
-            head = f"GET /v1/stream?channel=c HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}"
+            head = f"GET /v1/stream?channel=c HTTP/1.1\r\n{HOST}\r\nAuthorization: Bearer {token}"
             await stream.send(head.encode() + b"\r\n\r\n")
             await stream.receive()
             with anyio.fail_after(PATIENCE):

@@ -100,7 +100,8 @@ async def test_a_name_without_end_is_refused_and_cut_in_the_audit() -> None:
     async with served(bare_desk()) as world:
         async with world.client(await world.add("ann", "reader"), ERAS[1]) as client:
             with pytest.raises(MCPError, match="Unknown tool: x"):
-                await client.call_tool("x" * 100_000, {})
+                # Longer ones do not come in: this era repeats the name in the head of a request.
+                await client.call_tool("x" * 10_000, {})
         (row,) = await denials(world)
         assert len(row["event"]) < 1_000
 

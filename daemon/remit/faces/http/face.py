@@ -11,6 +11,7 @@ import structlog
 from remit.faces.http.application import make_application
 from remit.faces.http.doorway import Doorway
 from remit.faces.http.gate import Gate
+from remit.faces.http.hosts import Hosts
 from remit.faces.http.limits import Limits, Stats
 from remit.faces.http.probes import Probes
 from remit.faces.http.server import Server, bind, url_of
@@ -63,6 +64,7 @@ async def serve(  # noqa: PLR0913 - one argument a part
     *,
     address: str,
     origins: Iterable[str] = (),
+    hosts: Iterable[str] = (),
     limits: Limits | None = None,
     mounts: Mapping[str, Any] | None = None,
 ) -> AsyncGenerator[HttpFace]:
@@ -74,6 +76,7 @@ async def serve(  # noqa: PLR0913 - one argument a part
         probes: what is told without a token.
         address: `host:port`; port 0 picks one.
         origins: web pages that may read answers; none unless they are named.
+        hosts: names by which it may be asked, besides its address and those of this machine.
         limits: what one client may cost.
         mounts: further ASGI applications by the path they are served under.
 
@@ -84,12 +87,24 @@ async def serve(  # noqa: PLR0913 - one argument a part
     socket = bind(address)
     try:
         host = socket.getsockname()[0]
-        if not ip_address(host.partition("%")[0]).is_loopback:
+        is_loopback = ip_address(host.partition("%")[0]).is_loopback
+        if not is_loopback:
             log.warning("http_not_encrypted", address=address, hint="put a TLS proxy before it")
         doorway = Doorway(door, guard, limits=limits, stats=stats)
         streams = Streams(guard, limits=limits, stats=stats)
-        state = {"doorway": doorway, "streams": streams, "probes": probes}
-        app = Gate(make_application(state, origins=origins), stats=stats, mounts=mounts)
+        state = {
+            "doorway": doorway,
+            "streams": streams,
+            "probes": probes,
+            "is_loopback": is_loopback,
+        }
+        app = Gate(
+            make_application(state, origins=origins),
+            hosts=Hosts(host, hosts),
+            limits=limits,
+            stats=stats,
+            mounts=mounts,
+        )
         server = Server(app, limits=limits, stats=stats)
         face = HttpFace(url_of(socket), doorway, streams, stats)
         async with _running(server, socket):

@@ -1,7 +1,8 @@
 """The outermost layer: what holds for every request, whatever its route.
 
-Each has an id. What a refused client goes on sending is not read for ever. HEAD is GET without its
-body.
+Each has an id. A head that has two meanings, is too large or is meant for another host is refused,
+and its connection closed. What a refused client goes on sending is not read for ever. HEAD is GET
+without its body.
 """
 
 import re
@@ -12,7 +13,10 @@ from typing import Any
 import structlog
 from litestar.types import ASGIApp, Message, Receive, Send
 
-from remit.faces.http.limits import Stats
+from remit.faces.http.hosts import Hosts
+from remit.faces.http.limits import Limits, Stats
+from remit.faces.http.problems import LARGE_HEAD, MEDIA_TYPE, ProblemError, problem, problem_body
+from remit_client.wire import Failure
 
 log = structlog.get_logger()
 
@@ -36,9 +40,17 @@ class Gate:
     """The ASGI application that stands before all others."""
 
     def __init__(
-        self, app: ASGIApp, *, stats: Stats, mounts: Mapping[str, Any] | None = None
+        self,
+        app: ASGIApp,
+        *,
+        hosts: Hosts,
+        limits: Limits,
+        stats: Stats,
+        mounts: Mapping[str, Any] | None = None,
     ) -> None:
         self._app = app
+        self._hosts = hosts
+        self._limits = limits
         self._mounts = dict(mounts or {})
         self._stats = stats
         # A number behind a word of this start: a system call for each request would be felt.
@@ -59,6 +71,11 @@ class Gate:
         writer = _Writer(send, reader, request_id)
         abort: Callable[[], None] = scope.get(ABORT, _nothing)
         try:
+            refusal = self._refusal(scope)
+            if refusal is not None:
+                self._stats.refused += 1
+                await _refuse(writer, refusal, request_id)
+                return
             app = self._mounts.get(scope["path"].rstrip("/"), self._app)
             await app(inner, reader, writer)
         except Exception:
@@ -68,6 +85,25 @@ class Gate:
         finally:
             for close in inner[AT_END]:
                 close()
+
+    def _refusal(self, scope: Any) -> ProblemError | None:
+        """Why nothing of a request is read, before anybody asks what it wants."""
+        names = [name for name, _ in scope["headers"]]
+        if _head_bytes(scope) > self._limits.header_bytes:
+            failure = Failure(
+                "too_large", f"a head has at most {self._limits.header_bytes:,} bytes"
+            )
+            return ProblemError(failure, status=LARGE_HEAD)
+        if b"transfer-encoding" in names and (
+            # Whoever reads the one and whoever reads the other see two requests (RFC 9112, 6.1).
+            b"content-length" in names or scope["http_version"] == "1.0"
+        ):
+            message = "a body has a Content-Length or a Transfer-Encoding, and not both"
+            return problem("bad_frame", message)
+        if not self._hosts.allow([value for name, value in scope["headers"] if name == b"host"]):
+            message = "this server is not asked under that name"
+            return problem("wrong_host", message, "name it in the setting http_hosts")
+        return None
 
     def _request_id(self, shown: bytes | None) -> str:
         """The client's own, if it has one that can be shown."""
@@ -107,6 +143,19 @@ class _Writer:
             added = [one for one in ours if one[0] not in present]
             message["headers"] = [*message["headers"], *added]
         await self._send(message)
+
+
+def _head_bytes(scope: Any) -> int:
+    """The bytes of a head as it came: the line of the request, and a line for each header."""
+    target = len(scope["method"]) + len(scope["raw_path"]) + len(scope["query_string"])
+    return target + sum(len(name) + len(value) + 4 for name, value in scope["headers"])
+
+
+async def _refuse(send: Send, error: ProblemError, request_id: str) -> None:
+    headers = [(b"content-type", MEDIA_TYPE.encode()), (b"connection", b"close")]
+    await send({"type": "http.response.start", "status": error.status, "headers": headers})
+    body = problem_body(error, request_id)
+    await send({"type": "http.response.body", "body": body, "more_body": False})
 
 
 def _unread(headers: dict[bytes, bytes]) -> int:

@@ -21,6 +21,7 @@ STATUS: Mapping[str, int] = {
     "conflict": 409,
     "too_large": 413,
     "unsupported_media_type": 415,
+    "wrong_host": 421,
     "invalid_data": 422,
     "invalid_definition": 422,
     "invalid_name": 422,
@@ -36,6 +37,7 @@ STATUS: Mapping[str, int] = {
 """By the code of a failure; what stands not here is a bug of ours, and 500."""
 
 SLOW_BODY = 408
+LARGE_HEAD = 431
 MEDIA_TYPE = "application/problem+json"
 
 

@@ -14,11 +14,13 @@ import msgspec
 from remit.faces.http.identity import bearer_of
 from remit.model.bearer import Bearer
 from remit.model.principal import Principal
+from remit.model.web_access import HostRules
 from remit.runtime.call import Guard
 
 OWNER = "{}#{}"
 """Whose a session is: a name and a serial, as who takes the name later is somebody else."""
 _OURS = re.compile(r"(localhost|127(\.[0-9]{1,3}){3}|\[::1\])(:[0-9]{1,5})?")
+_PORT = re.compile(r":[0-9]{1,5}\Z")
 _SESSION = b"remit-session"
 _SESSION_BYTES = 128
 
@@ -58,6 +60,7 @@ class Admission:
         *,
         is_local: bool,
         origins: Iterable[str] = (),
+        hosts: Iterable[str] = (),
         anonymous: Callable[[], Bearer | None] | None = None,
     ) -> None:
         """Wire the parts.
@@ -66,11 +69,13 @@ class Admission:
             guard: says whose token it is, at every request.
             is_local: whether only this machine can reach us.
             origins: pages that may ask besides those of this machine.
+            hosts: names by which it may be asked besides those of this machine.
             anonymous: whom a caller without a token is; absent: nobody.
         """
         self._guard = guard
         self._is_local = is_local
         self._origins = frozenset(origins)
+        self._hosts = HostRules(allow_hosts=tuple(hosts))
         self._anonymous = anonymous
 
     def admit(self, scope: Any) -> Bearer | Refusal:
@@ -94,7 +99,7 @@ class Admission:
     def _foreign(self, headers: dict[bytes, list[bytes]]) -> Refusal | None:
         if self._is_local:
             hosts = headers.get(b"host", [])
-            if len(hosts) != 1 or not _is_ours(hosts[0].decode("latin-1")):
+            if len(hosts) != 1 or not self._is_named(hosts[0].decode("latin-1")):
                 return _OTHER_HOST
         for origin in headers.get(b"origin", []):
             page = origin.decode("latin-1")
@@ -104,6 +109,9 @@ class Admission:
             if not (self._is_local and scheme in ("http", "https") and _is_ours(rest)):
                 return _OTHER_PAGE
         return None
+
+    def _is_named(self, host: str) -> bool:
+        return _is_ours(host) or self._hosts.allow(_PORT.sub("", host))
 
     def seconds_left(self, bearer: Bearer) -> float:
         """How long somebody may stay at the most."""

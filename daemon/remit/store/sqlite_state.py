@@ -1,6 +1,7 @@
 """The shared state in SQLite."""
 
 import sqlite3
+from typing import Self
 
 from remit.store.checks import (
     after_prefix,
@@ -14,6 +15,7 @@ from remit.store.database import Database
 from remit.store.pages import StateRow, check_page, cut_page, to_entry
 from remit.store.protocol import PAGE_BYTES, PAGE_LIMIT
 from remit.store.records import StateEntry, StatePage, StateQuota
+from remit.store.state_usage import StateUsage, find
 
 Connection = sqlite3.Connection
 
@@ -36,6 +38,10 @@ _BEHIND_ALL_TEXT = b""
 class SqliteState(Database):
     """See `StateStore` for what each method promises."""
 
+    async def __aenter__(self) -> Self:
+        self._usage = StateUsage()
+        return await super().__aenter__()
+
     async def state_get(self, key: str) -> StateEntry | None:
         """The entry under `key`, or None."""
         check_state_key(key)
@@ -56,15 +62,18 @@ class SqliteState(Database):
         data = encode_value(value)
         now = self.clock()
 
+        size = len(key.encode()) + len(data)
+
         def write(connection: Connection) -> StateRow:
-            found = _version(connection, key)
-            check_version(key, found, expect_version)
-            version = (found or _floor(connection)) + 1
-            row = (key, data, version, now, by)
-            before = _usage(connection, by) if quota is not None else StateQuota()
-            connection.execute(_UPSERT, row)
+            usage = self._usage
+            usage.catch_up(connection, self._commit.lost)
+            found = find(connection, key)
+            check_version(key, found.version, expect_version)
             if quota is not None:
-                check_quota(by, quota, before, _usage(connection, by))
+                check_quota(by, quota, usage.of(by), usage.after(by, found, size))
+            row = (key, data, (found.version or _floor(connection)) + 1, now, by)
+            connection.execute(_UPSERT, row)
+            usage.move(found, by, size)
             return row
 
         return to_entry(await self.write(write))
@@ -74,12 +83,16 @@ class SqliteState(Database):
         check_state_key(key)
 
         def write(connection: Connection) -> bool:
-            found = _version(connection, key)
-            check_version(key, found, expect_version)
-            if found:
+            self._usage.catch_up(connection, self._commit.lost)
+            found = find(connection, key)
+            check_version(key, found.version, expect_version)
+            if found.version:
                 connection.execute("DELETE FROM state WHERE key = ?", (key,))
-                connection.execute("UPDATE state_floor SET version = max(version, ?)", (found,))
-            return found > 0
+                connection.execute(
+                    "UPDATE state_floor SET version = max(version, ?)", (found.version,)
+                )
+                self._usage.move(found)
+            return found.version > 0
 
         return await self.write(write)
 
@@ -109,16 +122,6 @@ def _get(connection: Connection, key: str) -> StateEntry | None:
     query = f"SELECT {_COLUMNS} FROM state WHERE key = ?"  # noqa: S608 - the columns are ours
     row = connection.execute(query, (key,)).fetchone()
     return None if row is None else to_entry(row)
-
-
-def _usage(connection: Connection, owner: str) -> StateQuota:
-    query = "SELECT keys, bytes FROM state_usage WHERE owner = ?"
-    return StateQuota(*connection.execute(query, (owner,)).fetchone() or (0, 0))
-
-
-def _version(connection: Connection, key: str) -> int:
-    row = connection.execute("SELECT version FROM state WHERE key = ?", (key,)).fetchone()
-    return 0 if row is None else int(row[0])
 
 
 def _floor(connection: Connection) -> int:

@@ -21,10 +21,10 @@ _CHECKPOINT_PAGES_FULL = 16
 class GroupCommit:
     """Runs batches of writes; `commits` counts the transactions that reached the disk.
 
-    `undone` changes whenever anything was rolled back, so that what a write remembers of the
-    database outside of it can be told to be stale. Only the writing thread may compare it. `after`
-    is called in that thread behind each transaction, before its callers are answered; it must not
-    raise.
+    `undone` changes whenever anything was rolled back, and `lost` when a whole transaction was, so
+    that what a write remembers of the database outside of it can be told to be stale. Only the
+    writing thread may compare them. `after` is called in that thread behind each transaction,
+    before its callers are answered; it must not raise.
     """
 
     def __init__(self, path: str, reserve: Reserve | None = None) -> None:
@@ -32,6 +32,7 @@ class GroupCommit:
         self._reserve = reserve or Reserve()
         self.commits = 0
         self.undone = 0
+        self.lost = 0
         self.after: Callable[[sqlite3.Connection], None] | None = None
 
     def __call__(self, connection: sqlite3.Connection, jobs: Sequence[Job]) -> None:
@@ -76,6 +77,7 @@ class GroupCommit:
                 connection.execute("COMMIT")
             except BaseException:
                 self.undone += 1
+                self.lost += 1
                 raise
             finally:
                 if connection.in_transaction:

@@ -256,3 +256,19 @@ def test_several_reviews_are_decided_in_one_command(site: Site) -> None:
         assert [one["id"] for one in report["refused"]] == [first]
         assert [one["status"] for one in report["decided"]] == ["rejected", "rejected"]
         assert site.answer("review", "list", "--kind", "approval")["items"] == []
+
+
+def test_an_approved_spawn_that_inherits_waits_again_when_its_parent_holds_more(
+    site: Site,
+) -> None:
+    site.add_profile("gated", SPAWNER)
+    site.configure(approval_wait=0.05)
+    with site.serving() as daemon, connect(daemon, daemon.new_key("ann", "gated")) as ann:
+        review = pending(ann, "agent:spawn", {"inherit": True})
+        site.answer("review", "approve", review)
+        site.add_profile("gated", SPAWNER.replace("state_write", "state_write, sessions"))
+        site.answer("reload")
+        again = pending(ann, "agent:spawn", {"inherit": True})
+        assert again != review
+        site.answer("review", "approve", again)
+        assert "session:open" in ann.call("agent:spawn", {"inherit": True})["allowed_events"]

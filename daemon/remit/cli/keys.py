@@ -58,6 +58,7 @@ def new(ask: Asked, name: str, *, profile: str, out: Path | None) -> None:
     if ask.as_json:
         print_json(answer | {"file": str(path)})
         return
+    name = answer["name"]  # another one, when it was taken where the caller does not see it
     say(f"{name} may connect as {profile} with the key in {path}")
     say(f"  REMIT_KEY={path} makes any client use it")
     next_step(f"can {name} state:get")

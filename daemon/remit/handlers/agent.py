@@ -75,7 +75,7 @@ class UpdateRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 def _spawned_rights(request: SpawnRequest, ctx: Context) -> Any:
     try:
         parent = None if ctx.principal.is_operator else ctx.principal.id
-        return rights_behind(ctx, _spec(ctx, request, parent))
+        return rights_behind(ctx, _spec(ctx, request, parent), parent)
     except RemitError as error:  # then there is nothing that an approval could stand for
         return error.code
 
@@ -215,7 +215,8 @@ def _listed(cut: Excess) -> dict[str, list[str]]:
 
 def _changed_rights(request: UpdateRequest, ctx: Context) -> Any:
     try:
-        return rights_behind(ctx, _changed(ctx, agent_in_reach(ctx, request.agent_id), request))
+        agent = agent_in_reach(ctx, request.agent_id)
+        return rights_behind(ctx, _changed(ctx, agent, request), agent.parent)
     except RemitError as error:
         return error.code
 

@@ -21,6 +21,7 @@ from remit.policy.delegate import (
 from remit.policy.narrowing import confine
 from remit.policy.questions import gives
 from remit.runtime.context import Context
+from remit.runtime.launches import wanted, wants_process
 from remit.runtime.lookup import look_up
 from remit.runtime.session_view import held_by, sessions_of
 from remit.runtime.view import sight, visible_profiles
@@ -178,16 +179,20 @@ def _own(
         raise
 
 
-def rights_behind(ctx: Context, spec: AgentSpec) -> list[Any]:
-    """What an agent would hold by itself, for comparing: the same for as long as that is the same.
+def rights_behind(ctx: Context, spec: AgentSpec, parent: str | None) -> list[Any]:
+    """What an agent would hold and start, for comparing: equal for as long as that is the same.
 
     Raises:
         RemitError: something in the spec cannot be used.
     """
+    fleet, catalogue = ctx.services.authority.fleet, ctx.catalogue
     if spec.inherit:
-        return ["inherit"]
-    own = resolve_agent(ctx.catalogue, spec)
-    return rights_in(ctx.services.authority.fleet.with_made(own, ctx.catalogue))
+        return [] if parent is None else rights_in(fleet.grant(parent, catalogue))
+    own = fleet.with_made(resolve_agent(catalogue, spec), catalogue)
+    launcher, started = ctx.services.launcher, None
+    if launcher is not None and wants_process(spec, own):
+        started = msgspec.to_builtins(wanted(spec, own, catalogue, launcher.commands))
+    return [*rights_in(own), started]
 
 
 def rights_in(grant: Grant) -> list[Any]:
@@ -200,7 +205,7 @@ def rights_in(grant: Grant) -> list[Any]:
         grant.limits.to_json(),
         grant.capabilities,
         grant.pending_review,
-        [grant.exposure, grant.prompt],
+        [grant.exposure, grant.prompt, grant.max_effect],
         [grant.config, grant.variables],
         None if grant.launcher is None else msgspec.to_builtins(grant.launcher.launch),
     ]

@@ -12,8 +12,13 @@ import pytest
 from tests.acceptance.site import PATIENCE, Site, new_site
 from tests.cli.shell import Shell
 
-_DROP, _OVERRIDE = 24, 1
-"""PR_CAPBSET_DROP and CAP_DAC_OVERRIDE, of Linux."""
+_DROP, _OVERRIDES = 24, (1, 2)
+"""PR_CAPBSET_DROP, CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH, of Linux."""
+
+
+def _drop_overrides() -> None:
+    for capability in _OVERRIDES:
+        ctypes.CDLL(None).prctl(_DROP, capability, 0, 0, 0)
 
 
 @pytest.mark.parametrize("out", ["/dev/full", "missing/graph.svg", "."])
@@ -105,21 +110,28 @@ def test_doctor_finds_a_scorer_that_does_not_exist(shell: Shell) -> None:
     assert check["repair"] == "did you mean 'words'?"
 
 
-@pytest.mark.parametrize("is_there", [True, False])
-def test_doctor_finds_a_home_that_is_read_only(*, is_there: bool) -> None:
+@pytest.mark.parametrize(
+    ("is_there", "mode"), [(True, 0o555), (False, 0o555), (True, 0o000), (False, 0o000)]
+)
+def test_doctor_finds_a_home_that_is_read_only(*, is_there: bool, mode: int) -> None:
     with new_site() as site:
         locked = site.folder / "locked"
         site.home = locked / "home" if not is_there else locked
         locked.mkdir()
-        locked.chmod(0o555)
+        (locked / "operator.key").touch(0o600)
+        locked.chmod(mode)
         checks = without_override(site, "doctor")["checks"]
+        if mode == 0:
+            refused = without_override(site, "check", code=2)["error"]
+            assert refused["code"] == "unusable_home"
+            assert "--home" in refused["hint"]
         locked.chmod(0o755)
     (check,) = (one for one in checks if one["name"] == "home")
     assert check["state"] == "broken"
     assert check["repair"]
 
 
-def without_override(site: Site, *arguments: str) -> Any:
+def without_override(site: Site, *arguments: str, code: int = 1) -> Any:
     """Run a command whom modes bind, also where the tests are run by root; it finds something."""
     done = subprocess.run(  # noqa: S603 - our own command
         [sys.executable, "-m", "remit", *arguments, "--json", "--home", str(site.home)],
@@ -129,9 +141,9 @@ def without_override(site: Site, *arguments: str) -> Any:
         text=True,
         timeout=PATIENCE,
         check=False,
-        preexec_fn=lambda: ctypes.CDLL(None).prctl(_DROP, _OVERRIDE, 0, 0, 0),
+        preexec_fn=_drop_overrides,
     )
-    assert done.returncode == 1, done.stderr
+    assert done.returncode == code, done.stderr
     return json.loads(done.stdout)
 
 

@@ -15,6 +15,7 @@ from remit.app.checkup_files import (
 from remit.app.checkup_look import Check, nearest_there
 from remit.config.home import Home, inspect_home
 from remit.config.settings_table import Settings
+from remit.errors import RemitError
 
 OLDEST_PYTHON = (3, 11)
 _SECRET = 0o600
@@ -34,7 +35,19 @@ def examine(settings: Settings) -> list[Check]:
         look_at_scorers,
         look_at_upstreams,
     )
-    return [check for look in looks for check in look(settings)]
+    return [check for look in looks for check in _looked(look, settings)]
+
+
+def _looked(look: Callable[[Settings], Iterator[Check]], settings: Settings) -> Iterator[Check]:
+    """What a look finds; one that the system does not let us finish finds that."""
+    try:
+        yield from look(settings)
+    except (OSError, RemitError) as error:
+        name = look.__name__.removeprefix("look_at_").strip("_")
+        message, hint = str(error), ""
+        if isinstance(error, RemitError):
+            message, hint = error.message, error.hint
+        yield Check(name, "broken", message, hint or "make it yours, or choose another with --home")
 
 
 def _python(_settings: Settings) -> Iterator[Check]:

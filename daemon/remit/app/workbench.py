@@ -17,7 +17,7 @@ from remit.config.home import Home
 from remit.config.lock import running_pid
 from remit.config.settings_table import Settings
 from remit.config.starter import starter_dir
-from remit.errors import InvalidNameError
+from remit.errors import HomeError, InvalidNameError
 from remit.model.event import EventSpec
 from remit.model.names import parse_event_name
 from remit.model.place import DefinitionError, Place, Problem
@@ -156,11 +156,17 @@ def read_standing(settings: Settings) -> Standing:
     """What the home has stored that decides.
 
     Raises:
+        HomeError: nobody lets us see whether there is a store.
         StoreError: the store is there and cannot be read.
     """
     database = Home(settings.home).database
-    if not database.exists():
-        return Standing()
+    try:
+        if not database.exists():
+            return Standing()
+    except OSError as error:
+        message = f"{database} cannot be looked at: {error.strerror or error}"
+        hint = "make the state directory yours, or choose another with --home"
+        raise HomeError(message, hint=hint) from error
     from remit.store.snapshot import read_snapshot  # noqa: PLC0415 - sqlite3 costs 6 ms
 
     return standing_of(read_snapshot(database, LAST_GOOD))

@@ -81,10 +81,9 @@ def _text(path: Path | None) -> str | None:
 
 def served_here(home: Home) -> Served | None:
     """What the daemon of a home was started with; None when none runs, or nobody knows."""
-    if not home.served.exists() or running_pid(home) is None:
-        return None
     try:
-        return msgspec.json.decode(home.served.read_bytes(), type=Served)
+        raw = home.served.read_bytes()
+        return None if running_pid(home) is None else msgspec.json.decode(raw, type=Served)
     except (OSError, msgspec.MsgspecError):
         return None
 

@@ -224,6 +224,18 @@ def test_the_ready_launcher_gives_claude_what_the_agent_holds_at_each_start(
         assert third["argv"] == second["argv"]
 
 
+def test_a_request_that_names_claude_gets_it_with_what_the_agent_holds_and_never_bare(
+    site: Site, claude: Callable[[], list[dict[str, Any]]]
+) -> None:
+    with site.serving() as daemon, daemon.operator() as remit:
+        request = {"profile": "observer", "launch": {"command": "claude"}}
+        remit.call("agent:spawn", {**request, "system_prompt": "--dangerously-skip-permissions"})
+        (first,) = eventually(claude, bool)
+        options = _options(first["argv"])
+        assert options["--append-system-prompt"] == "\n--dangerously-skip-permissions"
+        assert options["--tools"] == ""
+
+
 def _options(arguments: list[str]) -> dict[str, str]:
     pairs = [one for one in arguments if one != "--strict-mcp-config"]
     assert len(pairs) == len(arguments) - 1

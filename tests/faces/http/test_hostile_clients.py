@@ -259,9 +259,30 @@ async def test_a_limit_of_a_profile_is_a_429_with_its_time() -> None:
 
 
 async def test_only_so_many_connections_are_taken() -> None:
-    limits = Limits(connections=1, drain_seconds=1)
+    limits = Limits(connections=1, quiet_seconds=60, drain_seconds=1)
     async with served(limits=limits) as world, world.raw() as first:
         await first.send(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert (await first.receive()).startswith(b"HTTP/1.1 200")
         async with world.raw() as second:
             assert await everything(second) == b""
+
+
+async def test_who_asks_nothing_makes_room_for_who_does() -> None:
+    limits = Limits(connections=2, quiet_seconds=0.05, drain_seconds=1)
+    async with served(limits=limits) as world, world.raw() as first, world.raw() as second:
+        await first.send(b"GET / HT")
+        await second.send(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert (await second.receive()).startswith(b"HTTP/1.1 200")
+        with anyio.fail_after(PATIENCE):
+            while not await _is_served(world):
+                await anyio.lowlevel.checkpoint()
+        assert await everything(first) == b""
+
+
+async def _is_served(world: World) -> bool:
+    async with world.raw() as third:
+        try:
+            await third.send(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            return (await third.receive()).startswith(b"HTTP/1.1 200")
+        except (anyio.EndOfStream, anyio.BrokenResourceError):
+            return False

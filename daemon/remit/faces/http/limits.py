@@ -16,6 +16,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     write_seconds: float = 20.0
     idle_seconds: int = 15
     connections: int = 1024
+    quiet_seconds: float = 0.25
+    """So long one may ask nothing when others wait for its place."""
     in_flight: int = 256
     """Requests of one caller that run at once."""
     streams: int = 16

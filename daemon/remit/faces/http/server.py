@@ -7,6 +7,7 @@ a head than it is allowed to.
 import asyncio  # noqa: TID251 - anyio has no way to serve a socket that was accepted already
 import errno
 import socket as sockets
+import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -120,12 +121,24 @@ class Server(uvicorn.Server):
                 await anyio.sleep(0 if error.errno in _GONE else _POLL_SECONDS)
                 continue
             connection.setblocking(False)  # noqa: FBT003 - the standard library's own
-            if len(self.server_state.connections) >= self._limits.connections:
+            if not self._has_room():
                 self._stats.cut += 1
                 connection.close()
                 continue
             with suppress(OSError):
                 await loop.connect_accepted_socket(self._protocol, connection)
+
+    def _has_room(self) -> bool:
+        """Tell whether one more is taken; the one that has asked nothing for longest makes room."""
+        connections: Any = self.server_state.connections
+        if len(connections) < self._limits.connections:
+            return True
+        quiet = [one for one in connections if not one.is_serving()]
+        oldest = min(quiet, key=lambda one: one.quiet_since, default=None)
+        if oldest is None or time.monotonic() - oldest.quiet_since < self._limits.quiet_seconds:
+            return False
+        oldest.cut()
+        return True
 
     def _protocol(self) -> Any:
         make: Any = self.config.http_protocol_class
@@ -169,6 +182,7 @@ class Protocol(H11Protocol):
         self._stats = stats
         self._deadline: Any = None
         self._reading: Any = None
+        self.quiet_since = time.monotonic()
         inner: Any = self.app
 
         async def app(scope: Any, receive: Any, send: Any) -> None:
@@ -184,17 +198,22 @@ class Protocol(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Read on; the head of a request must be complete in time."""
-        if self._deadline is None and not self._is_serving():
+        if self._deadline is None and not self.is_serving():
             self._await_head()
         super().data_received(data)
-        if self._is_serving():
+        if self.is_serving():
             self._stop_waiting()
+
+    def on_response_complete(self) -> None:
+        """Wait for another request."""
+        self.quiet_since = time.monotonic()
+        super().on_response_complete()
 
     def pause_writing(self) -> None:
         """Start to wait for a client that does not read; others notice nothing."""
         super().pause_writing()
         if self._reading is None:
-            self._reading = self.loop.call_later(self._limits.write_seconds, self._cut)
+            self._reading = self.loop.call_later(self._limits.write_seconds, self.cut)
 
     def resume_writing(self) -> None:
         """It has read."""
@@ -231,19 +250,21 @@ class Protocol(H11Protocol):
             self.transport.abort()
         self.transport.close()
 
-    def _is_serving(self) -> bool:
+    def is_serving(self) -> bool:
+        """Tell whether a request is being answered."""
         cycle: Any = self.cycle  # None before the first request
         return cycle is not None and not cycle.response_complete
 
     def _await_head(self) -> None:
-        self._deadline = self.loop.call_later(self._limits.header_seconds, self._cut)
+        self._deadline = self.loop.call_later(self._limits.header_seconds, self.cut)
 
     def _stop_waiting(self) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
 
-    def _cut(self) -> None:
+    def cut(self) -> None:
+        """Close it at once."""
         self._stats.cut += 1
         self._deadline = None
         self.transport.abort()

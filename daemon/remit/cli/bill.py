@@ -31,9 +31,9 @@ def bill(ask: Asked, agent: str | None, *, since: float | None) -> None:
     for item in answer["items"]:
         _say_item(item)
     if not answer["items"]:
-        say("nothing was put before a model yet")
-    elif agent is None:
-        next_step(f"bill {answer['items'][0]['agent']} --since 7d")
+        say("nothing was put before a model")
+    is_list = agent is None and answer["items"]
+    next_step(f"bill {answer['items'][0]['agent']} --since 7d" if is_list else "agents")
 
 
 def _say_item(item: dict[str, Any]) -> None:

@@ -85,7 +85,7 @@ def agents(ask: Asked) -> None:
     for line in _tree(children, None, ""):
         say(line)
     say(f"{len(items)} agents")
-    next_step("spawn minimal")
+    next_step(f"tools {items[0]['agent_id']}" if items else "spawn PROFILE")
 
 
 def _tree(

@@ -12,6 +12,7 @@ from remit.cli.invocation import as_invoked
 from remit.cli.options import Asked, asked, asked_about_definitions
 from remit.cli.outcome import NO, next_step, print_json, say, say_hint
 from remit.config.home import Home
+from remit.config.lock import running_pid
 from remit.config.served import mismatches, other_settings, plain, served_here
 from remit.config.settings_table import SETTINGS
 from remit.errors import NotFoundError
@@ -59,7 +60,8 @@ def config(ask: Asked) -> None:
 @asked_about_definitions
 def doctor(ask: Asked) -> None:
     """Find what is wrong with this installation, and say how to repair it."""
-    checks = examine(ask.settings())
+    settings = ask.settings()
+    checks = examine(settings)
     healthy = all(check.state != "broken" for check in checks)
     if ask.as_json:
         print_json({"ok": healthy, "checks": [check.to_json() for check in checks]})
@@ -67,7 +69,8 @@ def doctor(ask: Asked) -> None:
         for check in checks:
             _say_check(check)
         say(_verdict(checks))
-        next_step("serve" if healthy else "doctor")
+        runs = running_pid(Home(settings.home)) is not None
+        next_step(("agents" if runs else "serve") if healthy else "doctor")
     sys.exit(0 if healthy else NO)
 
 

@@ -93,7 +93,8 @@ def list_(ask: Asked) -> None:
     for item in answer["items"]:
         say(f"{item['name']:24} {item['profile']}")
     say(f"{answer['total']} keys besides the operator's")
-    next_step("key new NAME --profile observer")
+    clients = answer["items"]
+    next_step(f"tools {clients[0]['name']}" if clients else "key new NAME --profile PROFILE")
 
 
 @key.command()
@@ -144,7 +145,8 @@ def tokens(ask: Asked) -> None:
         until = time.strftime("%Y-%m-%d %H:%M", time.localtime(item["expires_at"]))
         say(f"{item['id']}  {item['name']:24} {item['audience']:12} until {until}")
     say(f"{answer['total']} tokens")
-    next_step("key revoke-token ID")
+    found = answer["items"]
+    next_step(f"key revoke-token {found[0]['id']}" if found else "key token NAME")
 
 
 @key.command()

@@ -96,6 +96,14 @@ def next_step(arguments: str, *, aside: bool = False) -> None:
         click.echo(click.style(line, dim=True), err=aside)
 
 
+def first_look(profiles: Iterable[str]) -> str:
+    """The command that shows one profile: the starter's, or else the first of one's own."""
+    known = sorted(profiles)
+    if not known:
+        return "lint"
+    return f"resolve {'observer' if 'observer' in known else known[0]}"
+
+
 def say_problems(problems: Iterable[Problem]) -> None:
     """Show problems on stderr, each with its line and a caret."""
     for problem in problems:

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from remit.cli.options import Asked, asked_about_definitions
-from remit.cli.outcome import next_step, print_json, say_source
+from remit.cli.outcome import first_look, next_step, print_json, say_source
 from remit.errors import InvalidDataError, NotFoundError
 from remit.model.suggest import did_you_mean
 
@@ -56,7 +56,7 @@ def graph(ask: Asked, *, profile: str | None, out: Path | None, **forms: bool) -
     else:
         sys.stdout.write(text)
     say_source({"source": bench.source}, aside=True)
-    next_step(f"resolve {profile or 'PROFILE'}", aside=True)
+    next_step(first_look([profile] if profile else catalogue.compositions), aside=True)
 
 
 def _write(out: Path, text: str) -> None:

@@ -16,6 +16,7 @@ from remit.cli.outcome import (
     BAD_INPUT,
     NO,
     counted,
+    first_look,
     limits_text,
     next_step,
     print_json,
@@ -45,6 +46,7 @@ def check(ask: Asked) -> None:
     commands = Commands(settings.launch_commands)
     listed = list_warnings(commands, str(settings.origins["launch_commands"]))
     outside = (*outside_problems(settings), *listed)
+    step = "check   (after the next edit)"
     try:
         bench = open_workbench(settings, ask.events)
         launchers = launcher_warnings(bench.catalogue, commands)
@@ -57,6 +59,8 @@ def check(ask: Asked) -> None:
         )
         problems = tuple(sorted(found, key=by_place))
         report = check_report(bench.catalogue, problems) | {"source": bench.source}
+        if report["ok"]:
+            step = first_look(bench.catalogue.compositions)
     except DefinitionError as error:
         problems = (*error.problems, *outside)
         report = check_report(None, problems) | {"source": source_of_files(settings)}
@@ -65,6 +69,7 @@ def check(ask: Asked) -> None:
     else:
         say_problems(problems)
         _say_checked(report)
+        next_step(step)
     sys.exit(0 if report["ok"] else BAD_INPUT)
 
 
@@ -74,14 +79,12 @@ def _say_checked(report: dict[str, Any]) -> None:
         refused = "" if counts["events"] else ": nothing of this would be put in force"
         say(f"{counted(len(report['errors']), 'error')}{refused}")
         say_source(report)
-        next_step("check   (after the next edit)")
         return
     say(
         f"fine: {counts['capabilities']} capabilities, {counts['profiles']} profiles, "
         f"{counts['events']} events, {len(report['warnings'])} warnings"
     )
     say_source(report)
-    next_step("resolve observer")
 
 
 @click.command()
@@ -282,7 +285,8 @@ def who_can(ask: Asked, event: str) -> None:
         if similar is not None:
             click.echo(f"warning: there is no event {event!r}. {similar}".strip(), err=True)
         say_source(report)
-        next_step(f"why {(report['profiles'] or ['observer'])[0]} {event}")
+        holders_ = [*report["profiles"], *report["agents"]]
+        next_step(f"why {holders_[0]} {event}" if holders_ else "lint")
     sys.exit(0 if report["profiles"] or report["agents"] else NO)
 
 

@@ -67,7 +67,7 @@ def apply(ask: Asked, folder: Path | None, *, yes: bool) -> None:
     say(f"in force: revision {done['revision']}")
     if backup is not None:
         say(f"the old files are in {backup}")
-        next_step(f"apply {backup}   (to go back)")
+    next_step(f"apply {backup}   (to go back)" if backup else "plan   (after the next edit)")
 
 
 def _reload(settings: Settings) -> Any:

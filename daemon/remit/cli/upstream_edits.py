@@ -59,7 +59,7 @@ def add(ask: Asked, name: str, command: tuple[str, ...], *, replace: bool, **giv
     say(f"{name} is in {report['file']}")
     _say_secrets(secrets)
     say(as_invoked(report["message"]))
-    next_step(f"upstream check {name}")
+    next_step("reload" if report["needs_reload"] else f"upstream check {name}")
 
 
 def _plain(problem: Any) -> dict[str, str]:
@@ -139,7 +139,7 @@ def remove(ask: Asked, name: str) -> None:
         return
     say(f"{name} is no longer in {path}")
     say(as_invoked(report["message"]))
-    next_step("upstream list")
+    next_step("reload" if report["needs_reload"] else "upstream list")
 
 
 def _say_secrets(names: list[str]) -> None:

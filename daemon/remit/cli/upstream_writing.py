@@ -53,18 +53,24 @@ def in_force(
     settings: Settings, there: Iterable[str], gone: Iterable[str] = (), *, replaced: bool = False
 ) -> dict[str, Any]:
     """Tell whether the daemon has taken up an edit: it reads the file by itself, after a moment."""
+    told: dict[str, Any] = {"needs_reload": False}
     if running_pid(Home(settings.home)) is None:
-        return {"in_force": False, "message": "no daemon runs: it counts from the next start"}
+        return told | _told(is_there=False, message="no daemon runs: it counts from the next start")
     if replaced:  # nothing that the daemon tells shows which of two entries it goes by
-        return {"in_force": None, "message": "the daemon takes it up in a moment"}
+        return told | _told(is_there=None, message="the daemon takes it up in a moment")
     try:
         known = _wait_for(settings, set(there), set(gone))
     except RemitError as error:
-        return {"in_force": None, "message": f"the daemon cannot be asked: {error.message}"}
+        message = f"the daemon cannot be asked: {error.message}"
+        return told | _told(is_there=None, message=message)
     if known:
-        return {"in_force": True, "message": "the daemon has it in force"}
+        return told | _told(is_there=True, message="the daemon has it in force")
     message = "the daemon has not taken it up: see remit upstream list, then remit reload"
-    return {"in_force": False, "message": message}
+    return {"needs_reload": True} | _told(is_there=False, message=message)
+
+
+def _told(*, is_there: bool | None, message: str) -> dict[str, Any]:
+    return {"in_force": is_there, "message": message}
 
 
 def _wait_for(settings: Settings, there: set[str], gone: set[str]) -> bool:

@@ -29,9 +29,15 @@ class Step(msgspec.Struct, frozen=True):
     why: str
 
 
+_SCOUT = ["state:get", "state:list", "agent:send_message", "message:*"]
 SCRIPT = (
     Step("lead", "state:set", {"key": "plan/1", "value": "read the logs"}, "writes down the plan"),
-    Step("lead", "agent:spawn", {"profile": "observer"}, "asks for a helper that may do more"),
+    Step(
+        "lead",
+        "agent:spawn",
+        {"profile": "minimal", "additional_tools": ["key:add"]},
+        "asks for a helper that may do more",
+    ),
     Step("scout", "state:get", {"key": "plan/1"}, "reads the plan"),
     Step("scout", "state:set", {"key": "plan/1", "value": "my own"}, "would change the plan"),
     Step("worker", "state:set", {"key": "result/1", "value": 42}, "writes a result"),
@@ -65,8 +71,8 @@ async def _cast(settings: Settings) -> AsyncGenerator[dict[str, Any]]:
         helpers = {
             name: await _spawn(stack, settings, lead, name, on_excess="narrow", **request)
             for name, request in (
-                ("scout", {"profile": "communicator"}),
-                ("worker", {"profile": "executor", "disallowed_tools": ["state:delete"]}),
+                ("scout", {"profile": "minimal", "additional_tools": _SCOUT}),
+                ("worker", {"profile": "base_multi_agent", "disallowed_tools": ["state:delete"]}),
             )
         }
         yield {"operator": operator, "lead": lead, **helpers}

@@ -32,6 +32,8 @@ def test_a_client_gets_so_many_connections_and_one_more_when_another_ends(site: 
             assert "max_connections_per_key" in caught.value.hint
             for one in (first, *others):
                 one.call("system:health")
+            with daemon.operator() as remit:
+                assert remit.call("system:stats")["crowded"] > 0
         eventually(lambda: _is_let_in(connect), bool)
         with daemon.client("bob", "observer") as bob:
             bob.call("system:health")
@@ -71,6 +73,8 @@ def test_who_says_nothing_keeps_nobody_out(site: Site) -> None:
             silent.connect(path)
         with daemon.client("ann", "observer") as ann:
             ann.call("system:health")
+        with daemon.operator() as remit:
+            assert remit.call("system:stats")["crowded"] == 0
 
 
 def test_the_operator_has_a_door_of_its_own_and_it_goes_with_the_daemon(site: Site) -> None:

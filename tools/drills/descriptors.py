@@ -27,6 +27,8 @@ from remit_client.keys import Key, load_server_key, new_key
 
 LIMITS = (64, 128, 256)
 HALF_OPEN = 200
+OUR_OWN = 600
+"""Descriptors that the drill itself needs, besides those of the crowd."""
 CATALOGUE = """\
 version: 1
 capabilities:
@@ -256,8 +258,10 @@ def main() -> int:
     """Run the drill; answers the exit code."""
     asked = arguments(__doc__ or "", seconds=8.0, many=3000)
     drill = Drill()
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    many = asked.many if hard == resource.RLIM_INFINITY else min(asked.many, hard - OUR_OWN)
     for limit in LIMITS:
-        drill.run(limit, asked.seconds, asked.many)
+        drill.run(limit, asked.seconds, many)
     figures = drill.figures | {"most_descriptors": drill.most}
     return report(figures, drill.wrong, as_json=asked.json)
 

@@ -149,5 +149,10 @@ def numbers_of(services: Services) -> Mapping[str, float]:
     found |= {"tokens_sent": bills.total.sent, "tokens_full_dump": bills.total.full_dump}
     found["turns"] = bills.total.turns
     if (traffic := services.traffic) is not None:
-        found |= {"clients": traffic.clients, "dropped": traffic.dropped}
+        found |= {
+            "clients": traffic.clients,
+            "crowded": traffic.crowded,
+            "dropped": traffic.dropped,
+            "silenced": traffic.silenced,
+        }
     return found

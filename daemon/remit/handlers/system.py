@@ -188,6 +188,8 @@ def stats(ctx: Context) -> dict[str, Any]:
                 "clients": traffic.clients,
                 "dropped": traffic.dropped,
                 "evicted": traffic.evicted,
+                "crowded": traffic.crowded,
+                "silenced": traffic.silenced,
             }
     return answer
 

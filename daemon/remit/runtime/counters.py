@@ -52,6 +52,10 @@ class Traffic(Protocol):
     """Pushed events and answers that clients missed because they read too slowly."""
     evicted: int
     """Connections that were cut, of revoked clients and of those that never read."""
+    crowded: int
+    """Connections that were refused because there were too many."""
+    silenced: int
+    """Connections that said nothing and lost their place to others."""
 
 
 class Load(msgspec.Struct, frozen=True):

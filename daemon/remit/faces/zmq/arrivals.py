@@ -70,8 +70,7 @@ class Arrivals:
             await anyio.wait_readable(gate.descriptor)
             look(0)
             if len(silent) < most and self._is_spare(gate):
-                self._let_in(gate, look)
-                await anyio.lowlevel.checkpoint()
+                await anyio.sleep(self._let_in(gate, look))
             else:
                 # A handshake takes about a millisecond: among many, each needs that much longer.
                 await anyio.sleep(self._make_room(silent, self._patience + most / 1000))
@@ -88,15 +87,24 @@ class Arrivals:
                 os.close(one)
         return True
 
-    def _let_in(self, gate: AcceptGate, look: Callable[[float], None]) -> None:
-        # INVARIANT: nothing else of this loop takes a descriptor between the look and the accept.
+    def _let_in(self, gate: AcceptGate, look: Callable[[float], None]) -> float:
+        """Let one in; answers how long to wait before the next.
+
+        INVARIANT: nothing else of this loop takes a descriptor between the look and the accept.
+        """
         self._armed = gate
-        gate.let_one_in()
+        try:
+            gate.let_one_in()
+        except OSError as error:
+            log.error("gate_stuck", problem=str(error))  # noqa: TRY400 - no traceback for a number
+            self._armed = None
+            return 1.0
         deadline = time.monotonic() + 1.0
         while self._armed is gate and time.monotonic() < deadline:
             look(_LOOK_SECONDS)
         if self._armed is gate:
             log.warning("accept_not_answered")
+        return 0.0
 
     def _make_room(self, silent: dict[int, _Silent], patience: float) -> float:
         """Cut the one that has been silent longest; answers how long to wait before the next."""

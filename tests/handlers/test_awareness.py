@@ -417,3 +417,17 @@ async def test_who_sees_only_a_part_neither_sees_nor_decides_about_cards(shelf: 
 def test_only_who_may_switch_hears_that_injection_stopped() -> None:
     stopped = built_in_handlers()["awareness:stopped"].spec
     assert (stopped.capability, stopped.wildcard) == ("awareness_admin", False)
+
+
+@pytest.mark.parametrize(("mode", "is_billed"), [("on", True), ("monitor", False), ("off", False)])
+async def test_cards_that_were_injected_are_on_the_bill(
+    shelf: Shelf,
+    mode: str,
+    is_billed: bool,  # noqa: FBT001 - a parameter of the test
+) -> None:
+    desk = shelf.make(mode=mode)
+    answer = await inject(desk)
+    await desk.ask("observer", "awareness:select", {"messages": ABOUT_MAIL})
+    (bill,) = (await desk.ask("observer", "bill:query"))["items"]
+    sent = {kind: one["sent"] for kind, one in bill["kinds"].items()}
+    assert sent == ({"cards": answer["total_tokens"]} if is_billed else {})

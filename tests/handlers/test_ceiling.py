@@ -3,6 +3,9 @@
 import pytest
 from tests.handlers.family import Family, family_files
 
+from remit.policy.plan import plan
+from remit.runtime.kept import keep, recall
+
 QUIET = "capabilities: [write, spawn, web]\nmax_effect: write\n"
 READER = "capabilities: [write, talk]\nmax_effect: read\n"
 TYPED = 'allowed_tools: ["state:*"]\nmax_effect: read\n'
@@ -64,3 +67,33 @@ async def test_nobody_lists_an_agent_for_what_is_above_it(family: Family) -> Non
     who = await family.ask("operator", "permission:who_can", {"event": "state:set"})
     assert "reader" not in who["profiles"]
     assert "ann" not in who["agents"]
+
+
+async def test_what_was_made_at_run_time_goes_under_it_too(family: Family) -> None:
+    made = {"id": "mine", "description": "m", "event_patterns": ["state:set", "state:get"]}
+    await family.ask("operator", "capability:create", made)
+    for profile, given in (("mute", {"state:set", "state:get"}), ("reader", {"state:get"})):
+        name = f"kid-{profile}"
+        await family.spawn("operator", name, profile, capabilities=["mine"])
+        held = family.authority.grant(family.principal(name)).events
+        assert held & {"state:set", "state:get"} == given
+    found = await family.ask(
+        "operator", "permission:explain", {"event": "state:set", "agent": name}
+    )
+    assert (found["allowed"], found["reason"]) == (False, "explicit_deny")
+    assert [rule["pattern"] for rule in found["denied_by"]] == ["max_effect: read"]
+
+
+async def test_a_raised_ceiling_is_a_widening_also_between_two_runs(family: Family) -> None:
+    store = family.services.store
+    await keep(store, family.authority.current)
+    before = (await recall(store)).grants
+    assert before is not None
+    found = plan(before, family.authority.catalogue.grants)
+    assert not found.changes
+    freed = Family(
+        family_files(quiet=QUIET, reader=READER.replace("read\n", "write\n"), typed=TYPED)
+    )
+    found = plan(before, freed.authority.catalogue.grants)
+    assert found.changes["reader"].max_effect_changed == ("read", "write")
+    assert found.changes["reader"].widens

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from tests.handlers.skill_shelf import TIDES, SkillShelf
 
 from remit.discovery import skill_files, skill_folder
+from remit.model.tokens import estimate_tokens
 from remit.runtime import paging
 
 
@@ -359,3 +360,10 @@ async def _compare(
         if read.error is not None:
             hinted = set(re.findall(r"skill:\w+", read.error.hint))
             assert hinted <= listed
+
+
+async def test_what_is_read_of_a_skill_is_on_the_bill(shelf: SkillShelf) -> None:
+    await shelf.desk.ask("guest", "skill:read", {"id": "tides"})
+    await shelf.desk.ask("guest", "skill:list")
+    bills = shelf.desk.services.bills
+    assert bills.bill("ann").sent == bills.sent["skills"] == estimate_tokens(TIDES)

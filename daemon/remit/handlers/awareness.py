@@ -91,7 +91,7 @@ async def inject(  # noqa: PLR0913 - one for each field
     question = _question(ctx, messages, session_type, session, user_tier, environment, token_budget)
     chosen, out = await ctx.services.awareness.inject(_caller(ctx), question, files)
     record = chosen.record()
-    if record["total_tokens"]:
+    if record["mode"] == "on" and record["total_tokens"]:  # else nothing was put there
         ctx.services.bills.charge(ctx.principal.id, "cards", record["total_tokens"])
     return {"files": out, **record}
 

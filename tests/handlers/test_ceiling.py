@@ -77,9 +77,8 @@ async def test_what_was_made_at_run_time_goes_under_it_too(family: Family) -> No
         await family.spawn("operator", name, profile, capabilities=["mine"])
         held = family.authority.grant(family.principal(name)).events
         assert held & {"state:set", "state:get"} == given
-    found = await family.ask(
-        "operator", "permission:explain", {"event": "state:set", "agent": name}
-    )
+    asked = {"event": "state:set", "agent": "kid-reader"}
+    found = await family.ask("operator", "permission:explain", asked)
     assert (found["allowed"], found["reason"]) == (False, "explicit_deny")
     assert [rule["pattern"] for rule in found["denied_by"]] == ["max_effect: read"]
 

@@ -43,7 +43,7 @@ from remit import event_handler
 from remit.runtime.context import Context
 
 
-def _make(name: str, effect: str | None) -> None:
+def _make(name: str, effect: str) -> None:
     @event_handler(name, capability="drill", effect=effect)
     def handler() -> str:
         """Answer."""
@@ -61,7 +61,7 @@ def _push(name: str) -> None:
 
 
 for _number in range(10):
-    _make(f"drill:e{_number}", ("read", "write", "destructive", None)[_number % 4])
+    _make(f"drill:e{_number}", ("read", "write", "destructive")[_number % 3])
 for _number in range(3):
     _push(f"drill:news{_number}")
 

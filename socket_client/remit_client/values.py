@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 LOWEST, HIGHEST = -(2**63), 2**64 - 1
 DEEPEST = 100
 """So many lists and mappings may lie inside one another."""
+MOST = 200_000
+"""So many values and keys lie in one: each costs a reader far more memory than it has bytes."""
 
 _PLAIN = frozenset({dict, list, str, int, float, bool, type(None)})
 _LISTS = (list, tuple, set, frozenset)
@@ -31,7 +33,11 @@ def misfit(value: Any) -> Misfit | None:
     """The first part of a value that one of the formats could not carry; None: all of it can."""
     # Level by level, because the interpreter looks at a whole level much faster than at its parts.
     level = [value]
+    count = 0
     for _ in range(DEEPEST):
+        count += len(level)
+        if count > MOST:
+            return Misfit("$", f"more than {MOST:,} values lie in it")
         if not _is_plain(level):
             return _find(value)
         level = [

@@ -58,9 +58,19 @@ async def test_a_full_mailbox_refuses_with_its_limit_and_a_retry_time(store: Sto
     await store.mail_add("a", b"2", "s", NOW + 9, limit=2)
     with pytest.raises(LimitError) as caught:
         await store.mail_add("a", b"3", "s", LATER, limit=2)
-    assert caught.value.details == {"limit": 2, "retry_after": 5.0}
+    assert caught.value.details == {"limit": 2, "max_bytes": 2 << 20, "retry_after": 5.0}
     await store.mail_add("b", b"3", "s", LATER, limit=2)
     assert await store.mail_count("a") == 2
+
+
+async def test_what_waits_for_one_agent_is_bounded_in_bytes(store: Store) -> None:
+    await store.mail_add("a", b"12345", "s", LATER, limit=9, max_bytes=10)
+    await store.mail_add("a", b"12345", "s", LATER, limit=9, max_bytes=10)
+    with pytest.raises(LimitError):
+        await store.mail_add("a", b"1", "s", LATER, limit=9, max_bytes=10)
+    await store.mail_add("b", b"1234567890", "s", LATER, limit=9, max_bytes=10)
+    with pytest.raises(LimitError):
+        await store.mail_add("c", b"12345678901", "s", LATER, limit=9, max_bytes=10)
 
 
 async def test_expired_mail_takes_no_place_in_the_mailbox(store: Store) -> None:

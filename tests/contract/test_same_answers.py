@@ -91,6 +91,7 @@ PRINCIPALS = st.one_of(
         sender=NAMES,
         expires_at=TIMES,
         limit=st.integers(0, 3),
+        max_bytes=st.integers(0, 9),
     ),
     operation(
         "mail_take", to=NAMES, now=TIMES, limit=st.integers(0, 2), max_bytes=st.integers(0, 9)

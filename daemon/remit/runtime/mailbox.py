@@ -13,7 +13,7 @@ import msgspec
 import structlog
 
 from remit.errors import StoreError
-from remit.model.mail import DIRECT_EVENT, KEEP_SECONDS, MAX_WAITING
+from remit.model.mail import DIRECT_EVENT, KEEP_SECONDS, MAX_WAITING, MAX_WAITING_BYTES
 from remit.runtime.authority import Authority
 from remit.runtime.courier import Courier
 from remit.store.protocol import MailStore
@@ -150,5 +150,6 @@ class Mailbox:
     async def _put_back(self, mails: tuple[Mail, ...]) -> None:
         for mail in mails:
             await self._store.mail_add(
-                mail.to, mail.message, mail.sender, mail.expires_at, limit=2 * MAX_WAITING
-            )
+                mail.to, mail.message, mail.sender, mail.expires_at,
+                limit=2 * MAX_WAITING, max_bytes=2 * MAX_WAITING_BYTES,
+            )  # fmt: skip

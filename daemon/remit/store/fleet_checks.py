@@ -184,12 +184,16 @@ def no_such_agent(agent: str) -> NotFoundError:
     )
 
 
-def mailbox_full(to: str, limit: int, *, expires_in: float) -> LimitError:
+def mailbox_full(to: str, limit: int, max_bytes: int, *, expires_in: float) -> LimitError:
     """The refusal of one message too many; the first place is free after `expires_in` seconds."""
     return LimitError(
-        f"{limit} messages wait for {to!r} already",
+        f"{limit} messages wait for {to!r} already, or {max_bytes:,} bytes with this one",
         hint="wait until it is back, or until messages expire",
-        details={"limit": limit, "retry_after": min(expires_in, _LONGEST_RETRY)},
+        details={
+            "limit": limit,
+            "max_bytes": max_bytes,
+            "retry_after": min(expires_in, _LONGEST_RETRY),
+        },
     )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from remit.model.mail import MAX_WAITING_BYTES
 from remit.store.checks import (
     check_client_key,
     check_text,
@@ -135,16 +136,17 @@ class MemoryMail(MemoryTables):
     """See `MailStore` for what each method promises."""
 
     async def mail_add(
-        self, to: str, message: bytes, sender: str, expires_at: float, *, limit: int
-    ) -> int:
+        self, to: str, message: bytes, sender: str, expires_at: float,
+        *, limit: int, max_bytes: int = MAX_WAITING_BYTES,
+    ) -> int:  # fmt: skip
         """Keep a message for `to`; answers its id."""
         check_mail(to, message, sender, expires_at)
         now = self._clock()
-        waiting = [
-            mail.expires_at for mail in self._mail if mail.to == to and mail.expires_at > now
-        ]
-        if len(waiting) >= limit:
-            raise mailbox_full(to, limit, expires_in=min(waiting, default=now) - now)
+        waiting = [mail for mail in self._mail if mail.to == to and mail.expires_at > now]
+        size = sum(len(mail.message) for mail in waiting) + len(message)
+        if len(waiting) >= limit or size > max_bytes:
+            first = min((mail.expires_at for mail in waiting), default=now)
+            raise mailbox_full(to, limit, max_bytes, expires_in=first - now)
         self._last_mail += 1
         self._mail.append(Mail(self._last_mail, to, sender, message, now, expires_at))
         return self._last_mail

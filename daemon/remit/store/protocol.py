@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Protocol, Self, Unpack
 
+from remit.model.mail import MAX_WAITING_BYTES
 from remit.store.file_protocol import FileStore
 from remit.store.records import (
     AgentRecord,
@@ -203,12 +204,14 @@ class MailStore(Protocol):
     """
 
     async def mail_add(
-        self, to: str, message: bytes, sender: str, expires_at: float, *, limit: int
-    ) -> int:
+        self, to: str, message: bytes, sender: str, expires_at: float,
+        *, limit: int, max_bytes: int = MAX_WAITING_BYTES,
+    ) -> int:  # fmt: skip
         """Keep a message, which is JSON, for `to`; answers its id, which grows.
 
         Raises:
-            LimitError: `limit` living messages wait for `to` already.
+            LimitError: `limit` living messages wait for `to` already, or with this one they would
+                have more than `max_bytes`.
             InvalidDataError: the message is not JSON.
         """
 

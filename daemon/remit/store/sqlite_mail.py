@@ -2,6 +2,7 @@
 
 import sqlite3
 
+from remit.model.mail import MAX_WAITING_BYTES
 from remit.store.checks import check_text
 from remit.store.database import Database
 from remit.store.fleet_checks import check_mail, check_time, mailbox_full
@@ -11,7 +12,10 @@ from remit.store.records import Mail
 
 Connection = sqlite3.Connection
 
-_WAITING = "SELECT count(*), min(expires_at) FROM mail WHERE recipient = ? AND expires_at > ?"
+_WAITING = """
+SELECT count(*), min(expires_at), sum(length(message)) FROM mail
+WHERE recipient = ? AND expires_at > ?
+"""
 _INSERT = """
 INSERT INTO mail (recipient, sender, message, sent_at, expires_at) VALUES (?, ?, ?, ?, ?)
 """
@@ -25,16 +29,17 @@ class SqliteMail(Database):
     """See `MailStore` for what each method promises."""
 
     async def mail_add(
-        self, to: str, message: bytes, sender: str, expires_at: float, *, limit: int
-    ) -> int:
+        self, to: str, message: bytes, sender: str, expires_at: float,
+        *, limit: int, max_bytes: int = MAX_WAITING_BYTES,
+    ) -> int:  # fmt: skip
         """Keep a message for `to`; answers its id."""
         check_mail(to, message, sender, expires_at)
         now = self.clock()
 
         def write(connection: Connection) -> int:
-            waiting, first = connection.execute(_WAITING, (to, now)).fetchone()
-            if waiting >= limit:
-                raise mailbox_full(to, limit, expires_in=(first or now) - now)
+            waiting, first, size = connection.execute(_WAITING, (to, now)).fetchone()
+            if waiting >= limit or (size or 0) + len(message) > max_bytes:
+                raise mailbox_full(to, limit, max_bytes, expires_in=(first or now) - now)
             row = (to, sender, message, now, expires_at)
             return connection.execute(_INSERT, row).lastrowid or 0
 

@@ -229,3 +229,46 @@ async def test_a_client_without_encryption_never_reaches_the_door(tmp_path: Path
         await assert_alive(served)
         assert served.face.stats.messages == 1
         context.destroy(linger=0)
+
+
+async def test_a_client_that_goes_on_sending_too_much_is_cut_off(tmp_path: Path) -> None:
+    limits = Limits(inbox_bytes=2_000, batch=1, drain_seconds=0.01)
+    async with world(tmp_path, limits=limits) as served:
+        ann = served.wire(served.key("ann"), high_water=10_000)
+        for number in range(3_000):
+            ann.request(number, "test:echo", "x" * 1000)
+        await until(lambda: served.face.stats.evicted > 0)
+        bob = served.wire(served.key("bob"))
+        bob.request(1, "test:who")
+        assert (await bob.answer())["data"] == "bob"
+
+
+async def test_requests_in_flight_are_bounded_in_bytes(tmp_path: Path) -> None:
+    limits = Limits(in_flight_bytes=5_000, drain_seconds=0.01)
+    async with world(tmp_path, limits=limits) as served:
+        ann = served.wire(served.key("ann"))
+        for number in range(4):
+            ann.request(number, "test:wait", "x" * 2_000)
+        refused = [(await ann.answer()) for _ in range(2)]
+        assert {one["id"] for one in refused} == {2, 3}
+        assert {one["error"]["code"] for one in refused} == {"limit_exceeded"}
+        served.door.gate.set()
+        assert {(await ann.answer())["id"] for _ in range(2)} == {0, 1}
+        ann.request(9, "test:wait", "x" * 9_000)  # one alone may be larger
+        assert (await ann.answer())["ok"]
+
+
+async def test_large_answers_that_nobody_reads_are_held_within_their_bytes(tmp_path: Path) -> None:
+    big = 1 << 19
+    limits = Limits(unread_bytes=2 * big, backlog_bytes=4 * big, drain_seconds=0.01)
+    async with world(tmp_path, limits=limits) as served:
+        key = served.key("ann")
+        ann, other = served.wire(key), served.wire(key)
+        ann.socket.setsockopt(zmq.RCVHWM, 1)
+        for number in range(40):
+            ann.request(number, "test:big")
+        await until(lambda: served.face.stats.evicted > 0 or served.face.stats.messages >= 40)
+        other.request(99, "test:big")  # the same principal is not silenced
+        assert len((await other.answer())["data"]) == big
+        held = served.face.load("ann")
+        assert held.queue * big <= 4 * limits.backlog_bytes + big

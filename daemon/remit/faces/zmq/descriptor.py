@@ -1,9 +1,11 @@
 """Descriptors of connections: telling apart those of one number, and closing from this side."""
 
+import fcntl
 import os
 import select
 import socket as sockets
 import sys
+import termios
 
 _HUNG_UP = select.POLLRDHUP if sys.platform == "linux" else 0
 
@@ -23,6 +25,21 @@ def is_closed(descriptor: int, inode: int) -> bool:
     poller = select.poll()
     poller.register(descriptor, _HUNG_UP)
     return bool(poller.poll(0))
+
+
+def has_taken_all(descriptor: int, inode: int) -> bool:
+    """Tell whether the system holds nothing any more that was sent on a connection.
+
+    libzmq hands on what it has as soon as the system takes it, so then it holds nothing either.
+    Where the system does not say, the number of messages is the only bound.
+    """
+    if inode == 0 or inode_of_descriptor(descriptor) != inode:
+        return True  # somebody else's by now, or closed: nothing is kept for it
+    try:
+        waiting = fcntl.ioctl(descriptor, termios.TIOCOUTQ, b"\0" * 4)
+    except OSError:
+        return True
+    return int.from_bytes(waiting, sys.byteorder) == 0
 
 
 def cut_descriptor(descriptor: int, inode: int) -> bool:

@@ -35,11 +35,12 @@ class Jobs:
         self._limits = limits
         self._stats = stats
         self._load: dict[str, int] = {}
+        self._held: dict[str, int] = {}
         self._scopes: set[anyio.CancelScope] = set()
         self._idle = anyio.Event()
 
-    def refuse(self, peer: Peer, request_id: RequestId) -> Answer | None:
-        """Why this request may not start now, if it may not."""
+    def refuse(self, peer: Peer, request_id: RequestId, size: int) -> Answer | None:
+        """Why this request of `size` bytes may not start now, if it may not."""
         if request_id in peer.jobs:
             hint = "give every request an id of its own"
             return failed(request_id, "conflict", "a request with this id is in flight", hint=hint)
@@ -47,16 +48,22 @@ class Jobs:
             message = f"{self._limits.in_flight} requests of this client are in flight"
             hint = "wait for some answers first"
             return failed(request_id, "limit_exceeded", message, hint=hint, retry_after=1.0)
+        held, most = self._held.get(peer.key, 0), self._limits.in_flight_bytes
+        if held and held + size > most:
+            message = f"requests of this client in flight have {held:,} bytes, {most:,} may be"
+            hint = "wait for some answers first"
+            return failed(request_id, "limit_exceeded", message, hint=hint, retry_after=1.0)
         return None
 
-    def start(self, peer: Peer, codec: Codec, request_id: RequestId, job: Job) -> None:
-        """Run a job; its answer goes to `peer`."""
+    def start(self, peer: Peer, codec: Codec, request_id: RequestId, job: Job, size: int) -> None:
+        """Run the job of a request of `size` bytes; its answer goes to `peer`."""
         scope = anyio.CancelScope()
         peer.jobs[request_id] = scope
         self._scopes.add(scope)
         self._load[peer.key] = self._load.get(peer.key, 0) + 1
+        self._held[peer.key] = self._held.get(peer.key, 0) + size
         self._stats.jobs += 1
-        self._tasks.start_soon(partial(self._run, peer, codec, request_id, job, scope))
+        self._tasks.start_soon(partial(self._run, peer, codec, request_id, job, scope, size))
 
     def progress(self, peer: Peer, codec: Codec, progress: Progress) -> None:
         """Tell a client how far its job is."""
@@ -87,8 +94,9 @@ class Jobs:
                 scope.cancel()
 
     async def _run(
-        self, peer: Peer, codec: Codec, request_id: RequestId, job: Job, scope: anyio.CancelScope
-    ) -> None:
+        self, peer: Peer, codec: Codec, request_id: RequestId, job: Job,
+        scope: anyio.CancelScope, size: int,
+    ) -> None:  # fmt: skip
         answer = failed(request_id, "cancelled", "the request was cancelled")
         try:
             with scope:
@@ -98,19 +106,22 @@ class Jobs:
             answer = failed(request_id, "internal", "the daemon failed to answer")
         finally:
             # Whatever ended the job, its place is free again.
-            self._release(peer, request_id, scope)
+            self._release(peer, request_id, scope, size)
         self._send(
             peer, codec.version, ANSWER,
             encode_answer(codec, answer, limit=self._limits.max_message),
         )  # fmt: skip
 
-    def _release(self, peer: Peer, request_id: RequestId, scope: anyio.CancelScope) -> None:
+    def _release(
+        self, peer: Peer, request_id: RequestId, scope: anyio.CancelScope, size: int
+    ) -> None:
         del peer.jobs[request_id]
         self._scopes.discard(scope)
         self._stats.jobs -= 1
         self._load[peer.key] -= 1
+        self._held[peer.key] -= size
         if not self._load[peer.key]:
-            del self._load[peer.key]
+            del self._load[peer.key], self._held[peer.key]
         if not self._scopes:
             self._idle.set()
 

@@ -8,14 +8,26 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
     max_message: int = 1 << 20
     in_flight: int = 256
+    in_flight_bytes: int = 8 << 20
+    """Of the requests of one client that are under way; one alone may be larger."""
     backlog: int = 1024
     backlog_bytes: int = 4 << 20
+    """Of what waits for all connections of one principal; four times that for the first of each."""
     high_water: int = 128
+    """Messages for one connection that libzmq takes."""
+    large: int = 8 << 10
+    """A larger message is counted in bytes as well, which libzmq does not."""
+    unread_bytes: int = 2 << 20
+    """The same of large messages that libzmq holds."""
+    inbox_bytes: int = 16 << 20
+    """Of messages of one client that were taken in and are not looked at yet."""
+    intake: int = 4096
+    """Messages that are taken in between two batches."""
     batch: int = 256
+    batch_bytes: int = 1 << 20
+    """Of requests and their answers between two looks at everything else."""
     listen_backlog: int = 512
     handshake_ms: int = 5_000
-    heartbeat_ms: int = 5_000
-    heartbeat_timeout_ms: int = 20_000
     drain_seconds: float = 4.0
     linger_ms: int = 1_000
     connections: int = 4096
@@ -31,6 +43,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """So long one may be silent when others wait for its place."""
     spare_descriptors: int = 8
     """Nobody is let in while fewer are free."""
+    keepalive_seconds: int = 20
+    """After so long a silence over tcp the system asks whether the other side is still there."""
 
 
 class Stats(msgspec.Struct):

@@ -12,11 +12,13 @@ import zmq
 
 from remit.faces.zmq.limits import Limits, Stats
 from remit.faces.zmq.parcel import Parcel
-from remit.faces.zmq.peers import Peer, Peers, cut
+from remit.faces.zmq.peers import Peer, Peers, cut, has_read_all
 from remit_client.wire import ANSWER, GAP, PUSH, Gap
 
 _MORE = int(zmq.SNDMORE)
 _FIRST = int(zmq.SNDMORE | zmq.NOBLOCK)
+_FIRST_SHARE = 4
+"""So many times as much may wait where it is the first for its connection."""
 
 
 class Outbox:
@@ -105,7 +107,14 @@ class Outbox:
             self._queue(peer, peer.codec.version, GAP, body)
 
     def _has_room(self, peer: Peer, limit: int, size: int) -> bool:
-        return len(peer.backlog) < limit and peer.backlog_bytes + size <= self.limits.backlog_bytes
+        if len(peer.backlog) >= limit:
+            return False
+        if not self._waiting:
+            return True
+        # One that does not read must not silence others of its principal at once.
+        most = self.limits.backlog_bytes * (1 if peer.backlog else _FIRST_SHARE)
+        waiting = sum(one.backlog_bytes for one in self._peers.named(peer.name))
+        return waiting + size <= most
 
     def _queue(self, peer: Peer, version: bytes, kind: bytes, body: bytes) -> None:
         if peer.gone:
@@ -114,9 +123,27 @@ class Outbox:
         peer.backlog_bytes += len(body)
         self._waiting.add(peer)
 
+    def _may_hold(self, peer: Peer, size: int) -> bool:
+        """Tell whether libzmq may be given a large message; it counts messages, and not bytes."""
+        if peer.unread and has_read_all(peer):
+            peer.unread = 0
+        most = self.limits.unread_bytes * (1 if peer.unread else _FIRST_SHARE)
+        peers = self._peers.named(peer.name)
+        if sum(one.unread for one in peers) + size > most:
+            for one in peers:
+                if one.unread and has_read_all(one):
+                    one.unread = 0
+            unread = sum(one.unread for one in peers)
+            if unread and unread + size > most:
+                return False
+        peer.unread += size
+        return True
+
     def _transmit(self, peer: Peer, version: bytes, kind: bytes, body: bytes) -> bool:
         """Hand one message to libzmq; False when the client's queue is full."""
         send = self._send
+        if len(body) > self.limits.large and not self._may_hold(peer, len(body)):
+            return False
         try:
             send(peer.routing_id, _FIRST)
         except zmq.Again:

@@ -15,7 +15,12 @@ import anyio
 import zmq
 
 from remit.faces.zmq.arrivals import Arrivals
-from remit.faces.zmq.descriptor import cut_descriptor, inode_of_descriptor, is_closed
+from remit.faces.zmq.descriptor import (
+    cut_descriptor,
+    has_taken_all,
+    inode_of_descriptor,
+    is_closed,
+)
 from remit.faces.zmq.frames import MSGPACK, Codec
 from remit.faces.zmq.limits import Limits, Stats
 from remit_client.wire import RequestId
@@ -33,7 +38,7 @@ class Peer:
 
     __slots__ = (
         "backlog", "backlog_bytes", "codec", "descriptor", "dropped", "gone", "inode", "jobs",
-        "key", "missed", "name", "routing_id", "seq",
+        "key", "missed", "name", "routing_id", "seq", "unread",
     )  # fmt: skip
 
     def __init__(self, routing_id: bytes, key: str, name: str) -> None:
@@ -47,6 +52,7 @@ class Peer:
         self.jobs: dict[RequestId, anyio.CancelScope] = {}
         self.backlog: deque[tuple[bytes, bytes, bytes]] = deque()
         self.backlog_bytes = 0
+        self.unread = 0
         self.seq = 0
         self.missed = 0
         self.dropped = 0
@@ -172,6 +178,7 @@ class Peers:
             scope.cancel()
         peer.backlog.clear()
         peer.backlog_bytes = 0
+        peer.unread = 0
         self._stats.clients -= 1
         if self._by_id.get(peer.routing_id) is peer:
             del self._by_id[peer.routing_id]
@@ -183,6 +190,11 @@ class Peers:
 def cut(peer: Peer) -> bool:
     """Close a connection from this side, if its descriptor is still the one it had."""
     return cut_descriptor(peer.descriptor, peer.inode)
+
+
+def has_read_all(peer: Peer) -> bool:
+    """Tell whether nothing waits any more of what was sent to a client."""
+    return has_taken_all(peer.descriptor, peer.inode)
 
 
 def _discard(index: dict[_K, set[Peer]], key: _K, peer: Peer) -> None:

@@ -19,6 +19,7 @@ from remit.faces.zmq.frames import (
     failed,
     find_id,
 )
+from remit.faces.zmq.inbox import Inbox
 from remit.faces.zmq.jobs import Jobs
 from remit.faces.zmq.outbox import Outbox
 from remit.faces.zmq.peers import Peer, Peers, cut
@@ -54,6 +55,8 @@ class Reader:
         self._limits = outbox.limits
         self._stats = outbox.stats
         self._answers: dict[Peer, list[tuple[bytes, bytes]]] = {}
+        self._inbox = Inbox(outbox.limits.inbox_bytes)
+        self._turns = self._room = 0
 
     def drain(self) -> bool:
         """Handle what has arrived, up to one batch; tell whether there may be more."""
@@ -69,8 +72,28 @@ class Reader:
         return more
 
     def _receive(self) -> bool:
+        """Take everything off the socket, and handle one batch of it."""
+        inbox, limits = self._inbox, self._limits
+        self._turns, self._room = limits.batch, limits.batch_bytes
+        if inbox:
+            self._turns = 0  # those who wait come first, and are chosen when all is there
+        more = self._take_all()
+        # In a flood the socket comes first: what libzmq holds, nobody counts.
+        for _ in range(limits.batch // 16 if more else limits.batch):
+            if not inbox:
+                return more
+            if self._room < 0:
+                break
+            try:
+                self._handle(*inbox.next())
+            except Exception:
+                # Nothing a client sends may stop the daemon from reading the next message.
+                log.exception("message_failed")
+        return True
+
+    def _take_all(self) -> bool:
         recv, take, stats = self._recv, self._take, self._stats
-        for _ in range(self._limits.batch):
+        for _ in range(self._limits.intake):
             try:
                 routing_id = recv(_NOBLOCK)
             except zmq.Again:
@@ -79,7 +102,6 @@ class Reader:
             try:
                 take(routing_id)
             except Exception:
-                # Nothing a client sends may stop the daemon from reading the next message.
                 log.exception("message_failed")
         return True
 
@@ -101,24 +123,34 @@ class Reader:
         if peer is None or peer.key != body.get("User-Id"):
             peer = self._sender(routing_id, body)
         if peer is not None:
-            self._handle(peer, version, kind, body)
+            self._sort(peer, version, kind, body)
 
-    def _handle(self, peer: Peer, version: zmq.Frame, kind: zmq.Frame, body: zmq.Frame) -> None:
+    def _sort(self, peer: Peer, version: zmq.Frame, kind: zmq.Frame, body: zmq.Frame) -> None:
         codec = CODECS.get(version.bytes)
         if codec is None:
             self._refuse_version(peer, version.bytes, body.bytes)
+        elif self._turns > 0 and self._room >= 0:
+            self._turns -= 1  # nobody waits: it need not wait either
+            self._handle(peer, codec, kind.bytes, body)
+        elif not self._inbox.add((peer, codec, kind.bytes, body)):
+            self._refuse_surplus(peer, codec, body.bytes)
+
+    def _handle(self, peer: Peer, codec: Codec, kind: bytes, body: zmq.Frame) -> None:
+        if peer.gone:
             return
         peer.codec = codec
-        if kind.bytes == REQUEST:
+        if kind == REQUEST:
             self._request(peer, codec, body.bytes)
-        elif kind.bytes == CANCEL:
+        elif kind == CANCEL:
             self._cancel(peer, codec, body.bytes)
         else:
-            message = f"{kind.bytes[:16]!r} is not a kind that clients send"
+            message = f"{kind[:16]!r} is not a kind that clients send"
             self._refuse(peer, codec, body.bytes, message, "send Q (request) or C (cancel)")
 
     def _request(self, peer: Peer, codec: Codec, body: bytes) -> None:
         """The hot path; what is not asked every time is in functions of its own."""
+        size = len(body)
+        self._room -= size
         try:
             request = codec.request(body)
         except UNREADABLE as error:
@@ -132,7 +164,7 @@ class Reader:
         if principal is None:
             self._answer(peer, codec, _revoked(request.id))
             return
-        if self._stats.jobs and (refusal := self._jobs.refuse(peer, request.id)) is not None:
+        if self._stats.jobs and (refusal := self._jobs.refuse(peer, request.id, size)) is not None:
             self._answer(peer, codec, refusal)
             return
         progress = partial(self._jobs.progress, peer, codec)
@@ -145,7 +177,7 @@ class Reader:
         if isinstance(outcome, Answer):
             self._answer(peer, codec, outcome)
         else:
-            self._jobs.start(peer, codec, request.id, outcome)
+            self._jobs.start(peer, codec, request.id, outcome, size)
 
     def _cancel(self, peer: Peer, codec: Codec, body: bytes) -> None:
         try:
@@ -176,6 +208,7 @@ class Reader:
 
     def _answer(self, peer: Peer, codec: Codec, answer: Answer) -> None:
         body = encode_answer(codec, answer, limit=self._limits.max_message)
+        self._room -= len(body)
         bodies = self._answers.get(peer)
         if bodies is None:
             bodies = self._answers[peer] = []
@@ -204,6 +237,17 @@ class Reader:
         hint = "send R1 (msgpack) or J1 (JSON)"
         request_id = find_id(codec, body)
         self._answer(peer, codec, failed(request_id, "unsupported_version", message, hint=hint))
+
+    def _refuse_surplus(self, peer: Peer, codec: Codec, body: bytes) -> None:
+        if self._inbox.is_flooded(peer):
+            if not peer.gone:
+                log.warning("flood_cut", client=peer.name)
+                self._outbox.disconnect(peer)
+            return
+        message = f"requests of this client wait with {self._inbox.limit:,} bytes already"
+        request_id, hint = find_id(codec, body), "wait for some answers first"
+        refusal = failed(request_id, "limit_exceeded", message, hint=hint, retry_after=1.0)
+        self._answer(peer, codec, refusal)
 
     def _refuse(self, peer: Peer, codec: Codec, body: bytes, message: str, hint: str) -> None:
         self._stats.bad_frames += 1

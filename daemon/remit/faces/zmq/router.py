@@ -38,11 +38,13 @@ def open_router(
     socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
     socket.setsockopt(zmq.MAXMSGSIZE, limits.max_message)
     socket.setsockopt(zmq.SNDHWM, limits.high_water)
-    socket.setsockopt(zmq.RCVHWM, limits.high_water)
+    # INVARIANT: libzmq is never made to stop reading a connection: when that closes meanwhile, a
+    # heartbeat of either side ends the process (`!_io_error`). What arrives is bounded by `Inbox`.
+    socket.setsockopt(zmq.RCVHWM, 0)
     socket.setsockopt(zmq.BACKLOG, limits.listen_backlog)
     socket.setsockopt(zmq.HANDSHAKE_IVL, limits.handshake_ms)
-    socket.setsockopt(zmq.HEARTBEAT_IVL, limits.heartbeat_ms)
-    socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, limits.heartbeat_timeout_ms)
+    socket.setsockopt(zmq.TCP_KEEPALIVE, 1)
+    socket.setsockopt(zmq.TCP_KEEPALIVE_IDLE, limits.keepalive_seconds)
     socket.setsockopt(zmq.LINGER, limits.linger_ms)
     return socket
 

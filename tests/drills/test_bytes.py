@@ -3,7 +3,7 @@
 import pytest
 from tests.drills.drill import figures_of
 
-MOST_MB = 250.0
+MOST_MB = 400.0
 
 
 @pytest.mark.parametrize("flood", ["names", "answers", "trees", "hangups"])

@@ -218,7 +218,7 @@ def play(name: str, options: Any) -> tuple[dict[str, Any], list[str]]:
 
 def main() -> int:
     """Play the drill and print its figures."""
-    options = arguments("floods of bytes", connections=16, mb=700, most=200.0, seconds=6.0, only="")
+    options = arguments("floods of bytes", connections=16, mb=700, most=400.0, seconds=6.0, only="")
     figures: dict[str, Any] = {"connections": options.connections}
     problems: list[str] = []
     for name in [options.only] if options.only else FLOODS:

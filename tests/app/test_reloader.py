@@ -368,9 +368,9 @@ async def test_a_change_is_in_the_audit_before_it_is_in_force(
 ) -> None:
     append, seen = site.services.store.audit_append, []
 
-    async def watched(entry: Any) -> Any:
+    async def watched(entry: Any, **options: Any) -> Any:
         seen.append((entry.event, site.authority.catalogue.revision, list(site.told.notices)))
-        return await append(entry)
+        return await append(entry, **options)
 
     monkeypatch.setattr(site.services.store, "audit_append", watched)
     await site.edit(WRITE)
@@ -380,7 +380,7 @@ async def test_a_change_is_in_the_audit_before_it_is_in_force(
 async def test_a_full_disk_stops_an_edit_that_gives_and_none_that_only_takes(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def refuse(_entry: Any) -> None:
+    async def refuse(_entry: Any, **_options: Any) -> None:
         raise StoreError("no space left")
 
     monkeypatch.setattr(site.services.store, "audit_append", refuse)

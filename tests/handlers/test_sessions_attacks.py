@@ -182,10 +182,10 @@ async def test_a_call_that_waited_runs_by_what_its_session_leaves_now(circle: Ci
     await circle.open("boss", "t")
     append = store.audit_append
 
-    async def narrow_first(entry: object) -> object:
+    async def narrow_first(entry: object, **options: object) -> object:
         store.audit_append = append  # type: ignore[method-assign]
         await circle.narrow("boss", "t", disallowed_tools=["state:set"])
-        return await append(entry)  # type: ignore[arg-type]
+        return await append(entry, **options)  # type: ignore[arg-type]
 
     store.audit_append = narrow_first  # type: ignore[assignment,method-assign]
     error = await circle.error("boss", "t", "state:set", {"key": "k", "value": 1})

@@ -45,8 +45,9 @@ class ConfigAudit:
             "agents": list(plan.agent_changes)[:_MOST_NAMES],
             "granted": _gains(plan),
         }
+        columns = (CHANGED, "allowed", cause.what, before, after, details)
         try:
-            await self._write(cause, CHANGED, "allowed", cause.what, before, after, details)
+            await self._write(cause, *columns, is_essential=not plan.widens)
         except StoreError as error:
             if plan.widens:
                 raise
@@ -79,6 +80,8 @@ class ConfigAudit:
         before: int,
         after: int,
         details: dict[str, Any],
+        *,
+        is_essential: bool = False,
     ) -> None:
         revisions = {"revision_before": before, "revision_after": after}
         try:
@@ -91,6 +94,7 @@ class ConfigAudit:
                     decision=cause.decision,
                     revision=after,
                     details={"cause": cause.what, **revisions, **details},
+                    is_essential=is_essential,
                 )
         except TimeoutError as error:
             raise StoreError(f"the store took over {_SECONDS:g} s") from error

@@ -261,6 +261,14 @@ def test_many_tools_are_listed_a_line_each_and_approved_by_what_they_do(outside:
         assert [line.split("@")[0] for line in left[:-1]] == [
             f"tool:asks/note_{at:02}" for at in range(15)
         ]
+        review("review", "approve", "tool:asks/guess_01")
+        told = [
+            ask(daemon, "discovery:describe", id=f"mcp:asks:{one}", render=True)
+            for one in ("look_01", "guess_01")
+        ]
+        assert [one["effect_known"] for one in told] == [True, False]
+        assert ["side effects: " in one["prompt"] for one in told] == [False, True]
+        assert "May have side effects: its author has not said" in told[1]["prompt"]
         one = review("review", "approve", "tool:asks/note_00", "--effect", "write")
         assert "an effect is named for all tools of a server" in one.stderr
 

@@ -238,7 +238,12 @@ def _say_why(subject: str, event: str, found: dict[str, Any]) -> None:
     if allowed and found.get("limits"):
         say(f"  within its limits: {limits_text(found['limits'])}")
     say_source(found)
-    next_step("plan --from OLD --to NEW" if found["denied_by"] else f"who-can {event}")
+    if not found["denied_by"]:
+        next_step(f"who-can {event}")
+    elif found["source"].kind == "daemon":
+        next_step("plan   (after that line was edited)")
+    else:
+        next_step("plan --from OLD --to NEW   (after that line was edited)")
 
 
 def _say_way_out(event: str, found: dict[str, Any]) -> None:

@@ -73,7 +73,10 @@ def _responses(one: Operation) -> dict[str, Any]:
     schema = {"type": "string"} if is_text else _schema(one.answer)
     good: dict[str, Any] = {"description": "Good.", "content": {media_type: {"schema": schema}}}
     if one.event:
-        good["headers"] = {"Remit-Decision": _text_header("the id of the decision that allowed it")}
+        good["headers"] = {
+            "Remit-Decision": _text_header("the id of the decision that allowed it"),
+            "Remit-Warning": _text_header("what will not work for ever, such as an old name"),
+        }
     if one.is_tagged:
         good["headers"]["ETag"] = _text_header("the same for as long as the body is")
     found = {str(int(one.status)): good}

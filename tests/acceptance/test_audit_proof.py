@@ -160,7 +160,13 @@ def take_the_head_of_another_server(site: Site) -> None:
         shutil.copy(other.home / "audit.head", site.home)
 
 
+def lose_the_database(site: Site) -> None:
+    for path in site.home.glob("remit.db*"):
+        path.unlink()
+
+
 HARM = [
+    lose_the_database,
     cut_the_tail,
     cut_one_row,
     empty_the_table,

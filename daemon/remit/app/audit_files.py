@@ -12,6 +12,7 @@ from remit.errors import HomeError
 from remit.model.principal import OPERATOR_ID
 from remit.runtime.archive import Archive
 from remit.runtime.audit_proof import prove
+from remit.store.audit_chain import GENESIS
 from remit.store.audit_head import HeadFile, HeadKeeper
 from remit.store.audit_reader import AuditReader
 from remit.store.records import AuditEntry
@@ -27,8 +28,14 @@ def prove_files(home: Home, expected_head: str | None = None) -> dict[str, Any]:
         HomeError: the server's key cannot be read.
         NotFoundError: there is no store.
     """
+    if home.audit_head.is_file() and not home.database.is_file():
+        return _lost(f"{home.database} is missing, and with it every row that is not in an archive")
     reader = AuditReader(home.database, _head_file(home))
     return anyio.run(prove, reader, Archive(home.audit), expected_head)
+
+
+def _lost(problem: str) -> dict[str, Any]:
+    return {"rows": 0, "head": GENESIS, "ok": False, "first_bad": None, "problem": problem}
 
 
 def accept_files(home: Home) -> dict[str, Any]:

@@ -109,7 +109,8 @@ def verify(ask: Asked, *, head: str | None, files: bool) -> None:
     """
     settings = ask.settings()
     home = Home(settings.home)
-    if files or (running_pid(home) is None and home.database.is_file()):
+    is_served = home.database.is_file() or home.audit_head.is_file()
+    if files or (running_pid(home) is None and is_served):
         from remit.app.audit_files import prove_files  # noqa: PLC0415 - reads a database
 
         answer = {"source": "files"} | prove_files(home, head)

@@ -157,7 +157,7 @@ def test_reload_prints_the_plan_or_every_error(site: Site) -> None:
         done = site.answer("reload")
         assert done["profiles"] == planned["profiles"]
         assert planned["summary"]["agents"] == done["summary"]["agents"] == 1
-        assert "nothing changed: revision 2" in site.run("reload").stdout
+        assert "nothing changed, revision 2" in site.run("reload").stdout
         site.add_profile("observer", BROKEN)
         site.add_profile("other", "capabilities: {nonsense: true}\n")
         refused = site.run("reload")

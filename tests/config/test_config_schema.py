@@ -44,10 +44,12 @@ def test_a_configuration_that_does_not_fit_is_told_where_it_stands(
     assert told in found.message
 
 
-@pytest.mark.parametrize("name", ["fetch", "plain"])
-def test_what_fits_and_what_no_schema_speaks_of_is_taken(name: str) -> None:
+@pytest.mark.parametrize(("name", "codes"), [("fetch", []), ("plain", ["invalid_config"])])
+def test_what_fits_is_taken_and_what_no_schema_speaks_of_is_not(
+    name: str, codes: list[str]
+) -> None:
     text = f"capabilities: [{{ref: {name}, config: {{hosts: [a.b]}}}}]\n"
-    assert problems(texts(CATALOGUE, p=text)) == []
+    assert [one.code for one in problems(texts(CATALOGUE, p=text))] == codes
 
 
 @pytest.mark.parametrize(

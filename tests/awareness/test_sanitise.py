@@ -5,7 +5,7 @@ import re
 import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from remit.awareness.sanitise import MAX_CHANGES, sanitise
@@ -68,6 +68,7 @@ PIECES = st.lists(
 
 
 @given(PIECES)
+@example("</system>\ufe0f")
 def test_what_comes_out_is_clean_and_stays_the_same(text: str) -> None:
     once = sanitise(text).text
     assert sanitise(once).text == once

@@ -78,4 +78,5 @@ def _pictured(line: str, at: int) -> bool:
 
 
 def _is_picture(char: str) -> bool:
-    return unicodedata.category(char) in ("So", "Sm") or char in "‼⁉〰〽"
+    # `>` has no style, and may still be taken away with a marker that it ends.
+    return not char.isascii() and (unicodedata.category(char) in ("So", "Sm") or char in "‼⁉〰〽")

@@ -1,5 +1,6 @@
 """Outside servers behind a real daemon: what is trusted is callable, and nothing else is."""
 
+import json
 import re
 from collections.abc import Iterator
 
@@ -250,6 +251,8 @@ def test_many_tools_are_listed_a_line_each_and_approved_by_what_they_do(outside:
             r"tool:asks/guess_00@[0-9a-f]{12}\s+destructive\?\s+it is new: Can guess at a thing\.",
             next(line for line in lines if "guess_00" in line),
         )
+        told = [json.loads(row) for row in daemon.log().splitlines() if '"tools_wait"' in row]
+        assert [(one["count"], len(one["first"])) for one in told] == [(60, 5)]
         assert len(lines) == 63  # two capabilities wait as well, and the count stands below
         outside.says("asks", *many[1:], tool("late_it") | {"annotations": {"readOnlyHint": True}})
         ask(daemon, "upstream:refresh")

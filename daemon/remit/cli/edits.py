@@ -101,8 +101,8 @@ def say_plan(report: dict[str, Any], then: str = "check") -> None:
     _say_agents(report)
     summary = report["summary"]
     say(
-        f"{summary['granted']} granted, {summary['revoked']} revoked in {summary['profiles']} "
-        f"profiles; {summary['unchanged']} unchanged"
+        f"{summary['granted']} granted, {summary['revoked']} revoked in "
+        f"{counted(summary['profiles'], 'profile')}; {summary['unchanged']} unchanged"
     )
     if summary["agents"]:
         more = (

@@ -8,6 +8,7 @@ from remit.cli import completion
 from remit.cli.connection import all_agents, connected
 from remit.cli.options import Asked, asked
 from remit.cli.outcome import (
+    counted,
     next_step,
     print_json,
     say,
@@ -84,7 +85,7 @@ def agents(ask: Asked) -> None:
         children.setdefault(parent, []).append(item)
     for line in _tree(children, None, ""):
         say(line)
-    say(f"{len(items)} agents")
+    say(counted(len(items), "agent"))
     next_step(f"tools {items[0]['agent_id']}" if items else "spawn PROFILE")
 
 

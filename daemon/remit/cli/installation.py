@@ -103,4 +103,4 @@ def completion(shell: str | None) -> None:
         raise NotFoundError(f"there is no completion for {name!r}", hint="bash, zsh or fish")
     click.echo(found(remit, {}, "remit", COMPLETE).source())
     if sys.stdout.isatty():
-        click.echo(f'# use it: eval "$(remit completion {name})"', err=True)
+        click.echo(as_invoked(f'# use it: eval "$(remit completion {name})"'), err=True)

@@ -10,7 +10,7 @@ import click
 from remit.cli import completion
 from remit.cli.connection import connected
 from remit.cli.options import Asked, asked
-from remit.cli.outcome import next_step, print_json, say
+from remit.cli.outcome import counted, next_step, print_json, say
 from remit.config.home import Home
 from remit.errors import ConflictError, HomeError, InvalidDataError
 
@@ -92,7 +92,7 @@ def list_(ask: Asked) -> None:
         return
     for item in answer["items"]:
         say(f"{item['name']:24} {item['profile']}")
-    say(f"{answer['total']} keys besides the operator's")
+    say(f"{counted(answer['total'], 'key')} besides the operator's")
     clients = answer["items"]
     next_step(f"tools {clients[0]['name']}" if clients else "key new NAME --profile PROFILE")
 
@@ -144,7 +144,7 @@ def tokens(ask: Asked) -> None:
     for item in answer["items"]:
         until = time.strftime("%Y-%m-%d %H:%M", time.localtime(item["expires_at"]))
         say(f"{item['id']}  {item['name']:24} {item['audience']:12} until {until}")
-    say(f"{answer['total']} tokens")
+    say(counted(answer["total"], "token"))
     found = answer["items"]
     next_step(f"key revoke-token {found[0]['id']}" if found else "key token NAME")
 

@@ -81,8 +81,9 @@ def _say_checked(report: dict[str, Any]) -> None:
         say_source(report)
         return
     say(
-        f"fine: {counts['capabilities']} capabilities, {counts['profiles']} profiles, "
-        f"{counts['events']} events, {len(report['warnings'])} warnings"
+        f"fine: {counted(counts['capabilities'], 'capability')}, "
+        f"{counted(counts['profiles'], 'profile')}, {counted(counts['events'], 'event')}, "
+        f"{counted(len(report['warnings']), 'warning')}"
     )
     say_source(report)
 

@@ -16,6 +16,7 @@ from remit.upstream.shapes import Health, LeftOut
 log = structlog.get_logger()
 
 MakeLink = Callable[[Upstream, OnListed], Line]
+_MOST_TOLD = 5
 _REFRESH_SECONDS = 5.0
 
 
@@ -90,19 +91,30 @@ class UpstreamServer:
         self._refreshing = False
 
     def tell_changes(self, before: KnownServer) -> None:
-        """Log which tools have newly come to wait, and why."""
+        """Log which tools have newly come to wait: each that was trusted, and how many others."""
+        waiting = []
         for tool, pin in self.known.tools.items():
             old = before.tools.get(tool)
             waited = old is not None and old.status == "pending"
             if pin.status != "pending" or (waited and old == pin):
                 continue
-            was_trusted = old is not None and old.status == "trusted"
+            if old is None or old.status != "trusted":
+                waiting.append(tool)
+                continue
             log.warning(
-                "tool_quarantined" if was_trusted else "tool_waits",
+                "tool_quarantined",
                 upstream=self.name,
                 tool=tool,
                 reason=pin.reason,
-                hint="remit review list",
+                hint="remit review list --full",
+            )
+        if waiting:
+            log.warning(
+                "tools_wait",
+                upstream=self.name,
+                count=len(waiting),
+                first=sorted(waiting)[:_MOST_TOLD],
+                hint="remit review list --kind tool",
             )
 
 

@@ -103,3 +103,7 @@ def test_any_language_can_ask_in_json(daemon: Daemon) -> None:
         },
         "revision": 1,
     }
+
+
+def test_a_request_about_oneself_needs_no_data(operator: Client) -> None:
+    assert operator.call("self/tools") == operator.call("self/tools", {})

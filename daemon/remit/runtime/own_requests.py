@@ -177,7 +177,8 @@ def _decoded(call: Call, kind: type[Data]) -> Data:
             check_value(data)
             return msgspec.convert({} if data is None else data, kind)
         decode = msgspec.msgpack.decode if call.format == "msgpack" else msgspec.json.decode
-        found = decode(bytes(data), type=kind | None)
+        nothing = b"\xc0" if call.format == "msgpack" else b"null"
+        found = decode(bytes(data) or nothing, type=kind | None)
         return msgspec.convert({}, kind) if found is None else found
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise bad_data(error, kind) from error

@@ -268,10 +268,22 @@ def test_archives_that_were_moved_away_are_accepted_from_the_oldest_on(site: Sit
 
 
 def test_a_home_of_an_earlier_version_begins_to_keep_a_head(site: Site) -> None:
+    before = verdict(site)
+    assert before["signed"]["since"] == 0
     lose_the_head(site)
     change(site, "DELETE FROM migration WHERE name LIKE '%_audit_head'")
     write(site, 1)
-    assert verdict(site)["ok"]
+    found = verdict(site)
+    assert (found["ok"], found["signed"]["since"]) == (True, before["signed"]["seq"])
+    assert "nobody vouches" in site.run("audit", "verify").stdout
+
+
+def test_doctor_names_an_audit_that_does_not_end_where_it_should(site: Site) -> None:
+    assert '"audit"' not in site.run("doctor", "--json").stdout
+    cut_one_row(site)
+    done = site.run("doctor")
+    assert done.returncode == 1
+    assert "the newest rows were cut off" in done.stdout
 
 
 def test_a_kill_leaves_the_head_at_the_last_commit(site: Site) -> None:

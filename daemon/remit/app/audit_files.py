@@ -15,7 +15,7 @@ from remit.runtime.audit_proof import prove
 from remit.store.audit_chain import GENESIS
 from remit.store.audit_head import HeadFile, HeadKeeper
 from remit.store.audit_reader import AuditReader
-from remit.store.records import AuditEntry
+from remit.store.records import AuditEntry, AuditHead
 from remit.store.sqlite import SqliteStore
 from remit_client.errors import BadKey
 from remit_client.keys import load_key
@@ -36,6 +36,16 @@ def prove_files(home: Home, expected_head: str | None = None) -> dict[str, Any]:
 
 def _lost(problem: str) -> dict[str, Any]:
     return {"rows": 0, "head": GENESIS, "ok": False, "first_bad": None, "problem": problem}
+
+
+def head_of_files(home: Home) -> AuditHead:
+    """What vouches for the end of the audit, and whether it fits.
+
+    Raises:
+        HomeError: the server's key cannot be read.
+        NotFoundError: there is no store.
+    """
+    return anyio.run(AuditReader(home.database, _head_file(home)).audit_head)
 
 
 def accept_files(home: Home) -> dict[str, Any]:

@@ -30,12 +30,24 @@ def examine(settings: Settings) -> list[Check]:
         _home,
         _keys,
         look_at_store,
+        _audit,
         look_at_daemon,
         look_at_definitions,
         look_at_scorers,
         look_at_upstreams,
     )
     return [check for look in looks for check in _looked(look, settings)]
+
+
+def _audit(settings: Settings) -> Iterator[Check]:
+    """Whether the audit ends where its head says; the whole proof is a command of its own."""
+    home = Home(settings.home)
+    if home.audit_head.exists():
+        from remit.app.audit_files import head_of_files  # noqa: PLC0415 - reads a database
+
+        head = head_of_files(home)
+        if head.problem:
+            yield Check("audit", "broken", head.problem, "remit audit verify")
 
 
 def _looked(look: Callable[[Settings], Iterator[Check]], settings: Settings) -> Iterator[Check]:

@@ -148,6 +148,8 @@ def _tell(answer: dict[str, Any], ask: Asked) -> None:
         archived = answer.get("archived", {}).get("rows", 0)
         say(f"the audit is whole: {answer['rows']} rows, and {archived} in the archive")
         say(f"  head {answer['head']}")
+        if since := answer.get("signed", {}).get("since"):
+            say(f"  nobody vouches for what was cut off before row {since} was the newest")
         next_step("audit --outcome denied")
     else:
         row = f" at row {answer['first_bad']}" if answer["first_bad"] else ""

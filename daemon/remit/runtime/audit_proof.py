@@ -69,7 +69,8 @@ def _answer(
             problems.append(f"in the archive: {archived.problem}")
     if head is not None:
         newest = verdict.anchor[0] + verdict.rows
-        answer["signed"] = {"seq": head.seq, "behind": max(newest - head.seq, 0)}
+        behind = max(newest - head.seq, 0)
+        answer["signed"] = {"since": head.since, "seq": head.seq, "behind": behind}
         if head.problem:
             problems.append(head.problem)
     return {"ok": not problems, "first_bad": first_bad, "problem": "; ".join(problems)} | answer

@@ -40,7 +40,8 @@ class Head(msgspec.Struct, frozen=True):
     """What the file says.
 
     The newest row is `seq` with `hash`. `is_closed` means that no row came behind it while it was
-    written. Archives must begin behind row `base_seq`, whose hash is `base_hash`.
+    written. Archives must begin behind row `base_seq`, whose hash is `base_hash`. Heads are kept
+    since row `since`.
     """
 
     seq: int = 0
@@ -49,6 +50,7 @@ class Head(msgspec.Struct, frozen=True):
     base_seq: int = 0
     base_hash: str = GENESIS
     problem: str = ""
+    since: int = 0
 
 
 class _Signed(msgspec.Struct, frozen=True):
@@ -154,7 +156,7 @@ class HeadKeeper:
             problem = f"{self._file.path} is missing: what the log must end with is not known"
         # Without a head there is nothing to compare, but for the word that it is gone.
         seq, digest = log.newest()
-        found = found or Head(seq, digest)
+        found = found or Head(seq, digest, since=seq)
         problem = found.problem or problem or head_problem(found, log)
         self._head = msgspec.structs.replace(
             found, seq=seq, hash=digest, is_closed=False, problem=problem[:_MOST_TEXT]
@@ -238,7 +240,7 @@ def head_problem(head: Head, log: Log) -> str:
 
 def told(head: Head, problem: str) -> AuditHead:
     """The head, for whoever proves the log."""
-    return AuditHead(head.seq, head.hash, (head.base_seq, head.base_hash), problem)
+    return AuditHead(head.seq, head.hash, (head.base_seq, head.base_hash), problem, head.since)
 
 
 def _forged(path: Path) -> StoreError:

@@ -29,7 +29,7 @@ class AuditReader:
         self._database = database
         self._head = head
 
-    async def audit_head(self) -> AuditHead | None:
+    async def audit_head(self) -> AuditHead:
         """What the head tells about the table as it is now."""
         # The head first: a daemon that runs writes it last.
         found, problem = read_head(self._head)

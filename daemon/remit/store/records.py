@@ -217,14 +217,16 @@ class AuditVerdict(msgspec.Struct, frozen=True):
 class AuditHead(msgspec.Struct, frozen=True):
     """What vouches for the end of the log from outside of it.
 
-    The log had a row `seq` with `hash`. Archives begin behind row `base`, with its hash. `problem`
-    says what does not agree with that.
+    The log had a row `seq` with `hash`. Archives begin behind row `base`, with its hash. A head is
+    kept since row `since`: nobody vouches for what was cut off before. `problem` says what does not
+    agree with all that.
     """
 
     seq: int
     hash: str
     base: tuple[int, str]
     problem: str = ""
+    since: int = 0
 
 
 class BillDay(msgspec.Struct, frozen=True):

@@ -48,12 +48,13 @@ def load_key(path: str | Path) -> Key:
     """
     place = Path(path)
     try:
-        mode = place.stat().st_mode
+        found = place.stat()
         text = place.read_bytes()
     except OSError as error:
         hint = "make one with: remit key new NAME --profile PROFILE"
         raise BadKey(f"{place}: {error.strerror}", hint=hint) from error
-    if mode & _OTHERS:
+    _check_owner(place, found)
+    if found.st_mode & _OTHERS:
         raise BadKey(f"{place}: others may read this key", hint=f"run: chmod 600 {place}")
     try:
         key = msgspec.json.decode(text, type=Key)
@@ -88,12 +89,25 @@ def load_server_key(path: str | Path) -> str:
     """
     place = Path(path)
     try:
+        found = place.stat()
         text = place.read_text("ascii").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise BadKey(f"{place}: {error}", hint="start the daemon once: remit serve") from error
+    _check_owner(place, found)
+    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        message = f"{place}: others may have changed it"
+        raise BadKey(message, hint=f"compare it with the daemon's, then: chmod go-w {place}")
     if not is_z85_key(text):
         raise BadKey(f"{place}: not a Z85 public key", hint="start the daemon once: remit serve")
     return text
+
+
+def _check_owner(place: Path, found: os.stat_result) -> None:
+    """Refuse a key that another user made, who may know or choose what it opens."""
+    me = os.geteuid()
+    if found.st_uid not in (me, 0):
+        message = f"{place}: belongs to user {found.st_uid}, but this is user {me}"
+        raise BadKey(message, hint=f"sudo chown {me} {place}, if you know whose it is")
 
 
 def _check(place: Path, key: Key) -> None:

@@ -57,6 +57,7 @@ def _key(path: Path, name: str) -> Key:
 def _write(path: Path, text: str) -> None:
     try:
         path.write_text(text, encoding="ascii")
+        path.chmod(0o644)  # whatever the umask: others may read it, and no more
     except OSError as error:
         path.unlink(missing_ok=True)  # an empty one would be taken for another server's
         raise _unwritable(path, error) from error

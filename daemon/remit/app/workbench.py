@@ -14,6 +14,7 @@ from remit.app.handlers import load_all_handlers
 from remit.app.outside_offline import outside_handlers
 from remit.config.files import Files, read_files
 from remit.config.home import Home
+from remit.config.home_files import check_file
 from remit.config.lock import running_pid
 from remit.config.settings_table import Settings
 from remit.config.starter import starter_dir
@@ -167,6 +168,8 @@ def read_standing(settings: Settings) -> Standing:
         message = f"{database} cannot be looked at: {error.strerror or error}"
         hint = "make the state directory yours, or choose another with --home"
         raise HomeError(message, hint=hint) from error
+    for suffix in ("", "-wal", "-shm"):
+        check_file(database.with_name(f"{database.name}{suffix}"))
     from remit.store.snapshot import read_snapshot  # noqa: PLC0415 - sqlite3 costs 6 ms
 
     return standing_of(read_snapshot(database, LAST_GOOD))

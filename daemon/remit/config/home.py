@@ -12,11 +12,23 @@ from pathlib import Path
 
 import msgspec
 
+from remit.config.home_files import (
+    Finding,
+    foreign,
+    inspect_file,
+    inspect_folder,
+    inspect_socket,
+    is_there,
+    move_away,
+    quoted,
+)
 from remit.errors import HomeError
 
 _DIRECTORY_MODE = 0o700
 _SECRET_MODE = 0o600
+_PUBLIC_MODE = 0o644
 _OTHERS = 0o077
+_STORE = ("", "-wal", "-shm", "-journal")
 # sockaddr_un ends its path with a NUL: 108 bytes on Linux, 104 on macOS and the BSDs.
 _SOCKET_PATH_BYTES = 107 if sys.platform == "linux" else 103
 
@@ -120,18 +132,6 @@ class Home(msgspec.Struct, frozen=True):
         return str(self.path)
 
 
-class Finding(msgspec.Struct, frozen=True):
-    """Something about a home that is not as it must be.
-
-    `mode` is what the daemon sets by itself; None means that a person has to act.
-    """
-
-    path: Path
-    message: str
-    repair: str
-    mode: int | None = None
-
-
 def find_home(flag: str | None = None, env: Mapping[str, str] = os.environ) -> Home:
     """The state directory: `flag`, else REMIT_HOME, else the XDG state directory."""
     chosen = flag or env.get("REMIT_HOME")
@@ -154,7 +154,7 @@ def prepare_home(home: Home) -> tuple[str, ...]:
     Raises:
         HomeError: it cannot be used; the hint is the command that repairs it.
     """
-    if not _is_there(home.path):
+    if not is_there(home.path):
         _make(home)
     repaired = []
     for finding in inspect_home(home):
@@ -175,19 +175,20 @@ def inspect_home(home: Home) -> Iterator[Finding]:
 
     Each finding is told before the next thing is looked at, so a caller may repair on the way.
     """
-    if not _is_there(home.path):
+    if not is_there(home.path):
         return
     yield from _inspect_directory(home.path, what="the state directory", link_allowed=True)
     if not os.access(home.path, os.R_OK | os.W_OK | os.X_OK):
         yield Finding(home.path, f"{home.path}: cannot be written", "choose another with --home")
         return
     secrets = [home.server_key, home.operator_key]
-    for folder in filter(_is_there, (home.keys, home.agents)):
+    for folder in filter(is_there, (home.keys, home.agents)):
         yield from _inspect_directory(folder, what="the key directory", link_allowed=False)
         secrets += sorted(folder.iterdir())
     for path in secrets:
-        if _is_there(path):
+        if is_there(path):
             yield from inspect_secret(path)
+    yield from _inspect_files(home)
 
 
 def inspect_secret(path: Path) -> Iterator[Finding]:
@@ -195,12 +196,28 @@ def inspect_secret(path: Path) -> Iterator[Finding]:
     found = path.lstat()
     if not stat.S_ISREG(found.st_mode):
         message = f"{path}: a secret key must be a plain file, not a link or anything else"
-        yield Finding(path, message, _move_away(path))
+        yield Finding(path, message, move_away(path))
     elif found.st_uid != os.geteuid():
-        yield _foreign(path, found.st_uid)
+        yield foreign(path, found.st_uid)
     elif found.st_mode & _OTHERS or not found.st_mode & stat.S_IRUSR:
         message = f"{path}: a secret key has mode {stat.S_IMODE(found.st_mode):04o}"
-        yield Finding(path, message, f"chmod 600 {_quoted(path)}", _SECRET_MODE)
+        yield Finding(path, message, f"chmod 600 {quoted(path)}", _SECRET_MODE)
+
+
+def _inspect_files(home: Home) -> Iterator[Finding]:
+    """Look at everything but secrets that remit itself keeps in a home."""
+    for suffix in _STORE:
+        yield from inspect_file(home.path / f"{home.database.name}{suffix}")
+    for path in (home.lock, home.audit_head, home.reserve):
+        yield from inspect_file(path)
+    # What the daemon writes anew at each start, or compares with its secret key.
+    for path in (home.server_public_key, home.endpoint, home.served):
+        yield from inspect_file(path, mode=_PUBLIC_MODE)
+    yield from inspect_file(home.upstreams_file, may_be_link=True)
+    for path in (home.socket, home.door_of_operators):
+        yield from inspect_socket(path)
+    for path in (home.audit, home.upstreams, home.cache):
+        yield from inspect_folder(path)
 
 
 def is_socket_path(path: Path) -> bool:
@@ -237,25 +254,18 @@ def _inspect_directory(path: Path, *, what: str, link_allowed: bool) -> Iterator
     if stat.S_ISLNK(link.st_mode):
         if not link_allowed or link.st_uid != os.geteuid() or not path.exists():
             message = f"{path}: {what} is a link that cannot be trusted"
-            yield Finding(path, message, f"rm {_quoted(path)}")
+            yield Finding(path, message, f"rm {quoted(path)}")
             return
         path = path.resolve()
     found = path.stat()
     if not stat.S_ISDIR(found.st_mode):
         message = f"{path}: {what} is not a directory"
-        yield Finding(path, message, _move_away(path))
+        yield Finding(path, message, move_away(path))
     elif found.st_uid != os.geteuid():
-        yield _foreign(path, found.st_uid)
+        yield foreign(path, found.st_uid)
     elif stat.S_IMODE(found.st_mode) & 0o777 != _DIRECTORY_MODE:
         message = f"{path}: {what} has mode {stat.S_IMODE(found.st_mode):04o}"
-        yield Finding(path, message, f"chmod 700 {_quoted(path)}", _DIRECTORY_MODE)
-
-
-def _foreign(path: Path, owner: int) -> Finding:
-    me = os.geteuid()
-    message = f"{path}: belongs to user {owner}, but remit runs as user {me}"
-    repair = f"sudo chown -R {me} {_quoted(path)}   (or choose another directory with --home)"
-    return Finding(path, message, repair)
+        yield Finding(path, message, f"chmod 700 {quoted(path)}", _DIRECTORY_MODE)
 
 
 def _unusable(path: Path, error: OSError) -> HomeError:
@@ -264,18 +274,3 @@ def _unusable(path: Path, error: OSError) -> HomeError:
         hint="choose another directory with --home, or make this one writable for you",
         details={"path": str(path)},
     )
-
-
-def _is_there(path: Path) -> bool:
-    """Unlike `exists`, this sees a link that leads nowhere."""
-    return os.path.lexists(path)
-
-
-def _move_away(path: Path) -> str:
-    return f"mv {_quoted(path)} {_quoted(Path(f'{path}.old'))}"
-
-
-def _quoted(path: Path) -> str:
-    import shlex  # noqa: PLC0415 - only a mistake has to pay for it
-
-    return shlex.quote(str(path))

@@ -1,5 +1,6 @@
 """Where a daemon runs and what it was started with, so that commands beside it mean the same."""
 
+import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import msgspec
 
 from remit.config.home import Home
+from remit.config.home_files import check_file
 from remit.config.lock import running_pid
 from remit.config.settings_table import SETTINGS, Origin, Settings
 from remit.errors import HomeError, SettingsError
@@ -69,7 +71,9 @@ def _served(settings: Settings, extensions: Iterable[str]) -> Served:
 
 def _write(path: Path, data: bytes) -> None:
     try:
-        path.write_bytes(data)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(data)
     except OSError as error:
         message = f"{path} cannot be written: {error.strerror or error}"
         raise HomeError(message, hint="make room there, or choose another --home") from error
@@ -80,10 +84,16 @@ def _text(path: Path | None) -> str | None:
 
 
 def served_here(home: Home) -> Served | None:
-    """What the daemon of a home was started with; None when none runs, or nobody knows."""
+    """What the daemon of a home was started with; None when none runs, or nobody knows.
+
+    Raises:
+        HomeError: somebody else may have written it.
+    """
+    if running_pid(home) is None:
+        return None
+    check_file(home.served)
     try:
-        raw = home.served.read_bytes()
-        return None if running_pid(home) is None else msgspec.json.decode(raw, type=Served)
+        return msgspec.json.decode(home.served.read_bytes(), type=Served)
     except (OSError, msgspec.MsgspecError):
         return None
 

@@ -7,6 +7,7 @@ import msgspec
 
 from remit.config.files import Files
 from remit.config.home import Home
+from remit.config.home_files import check_file
 from remit.config.kinds import (
     BAD,
     ChoiceKind,
@@ -224,5 +225,13 @@ def read_upstreams(path: Path) -> tuple[Upstream, ...]:
 
 
 def upstreams_path(settings: Settings) -> Path:
-    """Where the servers are written down, whether or not the file exists."""
-    return settings.upstreams or Home(settings.home).upstreams_file
+    """Where the servers are written down, whether or not the file exists.
+
+    Raises:
+        HomeError: it lies in the home, and somebody else may have written it.
+    """
+    if settings.upstreams:
+        return settings.upstreams
+    path = Home(settings.home).upstreams_file
+    check_file(path, may_be_link=True)
+    return path

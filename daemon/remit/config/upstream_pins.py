@@ -11,6 +11,7 @@ from typing import Literal
 
 import msgspec
 
+from remit.config.home_files import check_file
 from remit.errors import InvalidNameError
 from remit.model.names import EventName
 from remit.model.place import Place, Problem
@@ -121,6 +122,7 @@ def _read(path: Path, name: str) -> KnownServer | None:
     try:
         if not path.is_file() and path.exists():  # reading a pipe would wait for ever
             raise ValueError("it is not a plain file")
+        check_file(path)
         with path.open("rb") as stream:
             raw = stream.read(MAX_FILE_BYTES + 1)
     except FileNotFoundError:

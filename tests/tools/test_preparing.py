@@ -74,6 +74,16 @@ def test_what_has_something_foreign_in_it_or_is_half_made_is_made_anew(site: Tin
     assert site.package("needed.py") is not None
 
 
+def test_tools_that_were_being_added_when_a_run_was_cut_off_are_not_trusted(site: TinySite) -> None:
+    assert site.run("test").returncode == 0
+    pytest_ = site.root / ".venv" / "bin" / "pytest"
+    pytest_.write_text("half")
+    (site.root / ".venv" / ".remit-ready-tests").write_text("not finished\n")
+    assert site.run("run").stderr == ""  # remit itself was complete before
+    assert "preparing .venv to run remit and its tests" in site.run("test").stderr
+    assert "echo pytest" in pytest_.read_text()
+
+
 def test_a_package_that_cannot_be_had_is_told_with_the_words_of_pip_and_nothing_is_ready(
     site: TinySite,
 ) -> None:

@@ -14,6 +14,7 @@
 venv=$root/.venv
 stamp=$venv/.remit-ready
 tests_stamp=$venv/.remit-ready-tests
+unfinished="not finished"
 watch=                      # the lock whose installation is told of while it runs
 quiet=yes                   # what an installer says is left out, unless it fails
 pip_options="--disable-pip-version-check --no-input --no-compile"
@@ -173,6 +174,11 @@ watched() { # COMMAND...
     fi
 }
 
+# Tells whether the tools of the tests were being added when a run ended: what lies there may be half a package.
+was_cut_off() {
+    [ -f "$tests_stamp" ] && read -r tests_from <"$tests_stamp" && [ "$tests_from" = "$unfinished" ]
+}
+
 # Tells whether everything in .venv is named by a lock: the others are what people add, as the pages say.
 is_known() {
     "$venv/bin/python" -c '
@@ -220,12 +226,12 @@ make_ready() { # run|tests
     for_run=$(sources) for_tests=$(sources tests)
     lock=requirements.lock
     [ "$1" = run ] || lock=requirements-test.lock
-    if is_ready; then # to add something makes nobody wait who only runs remit
-        rm -f "$tests_stamp"
+    if is_ready && ! was_cut_off; then # to add something makes nobody wait who only runs remit
+        write_stamp "$tests_stamp" "$unfinished"
         fill_venv "$lock"
     else
         again=
-        ! { was_complete && is_known; } || again=yes
+        ! { was_complete && ! was_cut_off && is_known; } || again=yes
         rm -f "$tests_stamp" "$stamp"
         [ -n "$again" ] || make_venv
         fill_venv "$lock"
@@ -238,7 +244,7 @@ make_ready() { # run|tests
 announce() { # run|tests
     if [ "$1" = run ]; then
         say "preparing .venv to run remit, once: $run_takes"
-    elif is_ready; then
+    elif is_ready && ! was_cut_off; then
         say "adding to .venv what the tests need, once: $tests_add"
     else
         say "preparing .venv to run remit and its tests, once: $tests_take"

@@ -163,3 +163,11 @@ async def test_a_tool_with_the_name_of_one_of_ours_waits_only_where_both_are_hel
             assert not (await bob.call_tool("mcp__disk__read_file", {})).is_error
             assert not (await ann.call_tool("read_file", {})).is_error
         assert len(outside.calls("disk")) == 3
+
+
+def test_requests_about_oneself_need_no_data(site: Site) -> None:
+    site.add_profile("reader", "capabilities: [state_read]\n")
+    with site.serving() as daemon, daemon.client("ann", "reader") as ann:
+        assert ann.call("self/tools")["tools"]
+        assert ann.call("self/skills")["items"] == []
+        assert ann.call("self/news")["revision"] == 1

@@ -104,6 +104,26 @@ async def test_a_body_that_grows_without_a_length_is_cut_off_at_the_limit() -> N
         assert answer.startswith(b"HTTP/1.1 413 ") or answer == b""  # lost when cut while sending
 
 
+async def test_bodies_of_one_caller_are_bounded_in_bytes_from_the_first_to_the_answer() -> None:
+    limits = Limits(bodies_bytes=2_000, drain_seconds=1)
+    data = {"key": "k" * 400}
+    async with served(limits=limits) as world:
+        await world.add("bob", "observer")
+        mine, bob = await world.token(), await world.headers("bob")
+        who = {"Authorization": f"Bearer {mine}"}
+        async with world.raw() as stream:
+            await stream.send(_head(mine, "Content-Length: 9000") + b'{"key": "' + b"x" * 1_900)
+            with anyio.fail_after(PATIENCE):
+                while (answer := await world.call(who, "state:get", data)).status_code != 429:
+                    assert answer.json()["code"] == "not_found"
+            assert answer.json()["code"] == "limit_exceeded"
+            assert answer.headers["retry-after"] == "1"
+            assert (await world.call(bob, "state:get", data)).json()["code"] == "not_found"
+        with anyio.fail_after(PATIENCE):
+            while (await world.call(who, "state:get", data)).status_code == 429:
+                pass
+
+
 async def _flood(stream: anyio.abc.SocketStream) -> None:
     chunk = b"10000\r\n" + b" " * 65_536 + b"\r\n"
     try:

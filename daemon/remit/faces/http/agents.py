@@ -6,7 +6,7 @@ from typing import Any
 from litestar import Response
 
 from remit.faces.http.answers import respond, respond_tagged
-from remit.faces.http.body import AnyRequest, read_body, read_object
+from remit.faces.http.body import AnyRequest, read_object
 from remit.faces.http.doorway import Doorway, good
 from remit.faces.http.operations import COMMON, PAGE, Operation
 from remit.faces.http.query import page_of
@@ -26,7 +26,7 @@ async def create(request: AnyRequest) -> Response[Any]:
     """agent:spawn, and agent:status of what came of it."""
     doorway = doorway_of(request)
     bearer = doorway.identify(request)
-    data = read_object(await read_body(request, doorway.limits))
+    data = read_object(await doorway.read_body(request, bearer))
     if "id" in data:
         data["agent_id"] = data.pop("id")
     answer = good(await doorway.call(request, bearer, "agent:spawn", data))
@@ -44,7 +44,7 @@ async def update(request: AnyRequest) -> Response[Any]:
     """agent:update, and agent:status of what came of it."""
     doorway = doorway_of(request)
     bearer = doorway.identify(request)
-    data = read_object(await read_body(request, doorway.limits))
+    data = read_object(await doorway.read_body(request, bearer))
     name = request.path_params["id"]
     answer = await doorway.call(request, bearer, "agent:update", data | {"agent_id": name})
     changed = good(answer).data

@@ -1,6 +1,8 @@
 """Reading the body of a request: bounded, in time, and with one meaning only."""
 
 import re
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import anyio
@@ -8,6 +10,7 @@ import msgspec
 from litestar import Request
 from litestar.datastructures import State
 
+from remit.faces.http.gate import AT_END
 from remit.faces.http.limits import Limits
 from remit.faces.http.problems import SLOW_BODY, ProblemError, problem
 from remit_client.wire import Failure
@@ -18,8 +21,42 @@ _HINT = 'send one JSON object, as in {"key": "a"}'
 AnyRequest = Request[Any, Any, State]
 
 
-async def read_body(request: AnyRequest, limits: Limits) -> bytes:
+class Bodies:
+    """How many bytes of bodies are held for each caller, from the first one read to the answer."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._held: dict[str, int] = {}
+
+    def take(self, request: AnyRequest, name: str, size: int) -> None:
+        """Count some more for a caller; they are given back when the request is over.
+
+        Raises:
+            ProblemError: the caller has too many bytes here.
+        """
+        held = self._held.get(name, 0)
+        if held and held + size > self._limit:
+            message = f"bodies of this client have {held:,} bytes already"
+            raise problem("limit_exceeded", message, "wait for some answers", retry_after=1.0)
+        self._held[name] = held + size
+        at_end: list[Callable[[], None]] = request.scope[AT_END]  # type: ignore[literal-required]
+        at_end.append(partial(self._give_back, name, size))
+
+    def _give_back(self, name: str, size: int) -> None:
+        self._held[name] -= size
+        if not self._held[name]:
+            del self._held[name]
+
+
+async def read_body(
+    request: AnyRequest, limits: Limits, count: Callable[[int], None] = lambda _size: None
+) -> bytes:
     """The whole body; empty when there is none.
+
+    Args:
+        request: what is read.
+        limits: how much, and for how long.
+        count: told of the size of each part as it comes; may refuse more.
 
     Raises:
         ProblemError: it is too large, comes too slowly, or is no JSON.
@@ -35,6 +72,8 @@ async def read_body(request: AnyRequest, limits: Limits) -> bytes:
                     raise problem("bad_frame", "the connection ended in the middle of the body")
                 parts.append(message.get("body", b""))
                 size += len(parts[-1])
+                if parts[-1]:
+                    count(len(parts[-1]))
                 if size > limits.body_bytes:
                     raise _too_large(limits)
                 if not message.get("more_body", False):

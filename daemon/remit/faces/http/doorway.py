@@ -6,7 +6,7 @@ from typing import Any
 import anyio
 import msgspec
 
-from remit.faces.http.body import AnyRequest
+from remit.faces.http.body import AnyRequest, Bodies, read_body
 from remit.faces.http.identity import bearer_of
 from remit.faces.http.limits import Limits, Stats
 from remit.faces.http.problems import ProblemError, problem
@@ -28,6 +28,7 @@ class Doorway:
         self.limits = limits
         self.stats = stats
         self._running = Running(limits.in_flight)
+        self._bodies = Bodies(limits.bodies_bytes)
 
     def identify(self, request: AnyRequest) -> Bearer:
         """Who asks.
@@ -43,6 +44,15 @@ class Doorway:
             hint = "send the header Authorization: Bearer TOKEN; `remit key token` makes one"
             raise problem("unauthenticated", "no token that counts here was shown", hint)
         return found
+
+    async def read_body(self, request: AnyRequest, bearer: Bearer) -> bytes:
+        """The whole body of a caller's request, within all that is read for it.
+
+        Raises:
+            ProblemError: it is too large, comes too slowly, or is no JSON.
+        """
+        count = partial(self._bodies.take, request, bearer.principal.id)
+        return await read_body(request, self.limits, count)
 
     def still(self, bearer: Bearer) -> bool:
         """Tell whether what somebody has shown before still counts."""

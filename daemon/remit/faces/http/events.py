@@ -10,7 +10,7 @@ from litestar.response import Stream as Streamed
 
 from remit.faces.http.agents import doorway_of
 from remit.faces.http.answers import respond, respond_tagged
-from remit.faces.http.body import AnyRequest, read_body, read_object
+from remit.faces.http.body import AnyRequest, read_object
 from remit.faces.http.doorway import good
 from remit.faces.http.gate import ABORT, AT_END, IS_HEAD
 from remit.faces.http.operations import COMMON, PAGE, Operation, Query
@@ -49,7 +49,7 @@ async def _translated(
     """Hand a body to an event as it came in, and its answer back as it is."""
     doorway = doorway_of(request)
     bearer = doorway.identify(request)
-    body = await read_body(request, doorway.limits)
+    body = await doorway.read_body(request, bearer)
     read_object(body)
     answer = good(await doorway.call(request, bearer, event, body, raw=True))
     return respond(answer, answer.data, status=status)

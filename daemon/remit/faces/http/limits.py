@@ -10,6 +10,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Bounds of the face; every wait for a client ends, and every queue towards one has an end."""
 
     body_bytes: int = 1 << 20
+    bodies_bytes: int = 8 << 20
+    """Of the requests of one caller that are being read or answered; one alone may be larger."""
     header_bytes: int = 16 << 10
     header_seconds: float = 10.0
     body_seconds: float = 15.0

@@ -260,6 +260,19 @@ async def test_loopback_is_refused_and_the_attempt_is_in_the_audit(
     ]
 
 
+async def test_the_same_attempt_again_is_a_count_under_the_decision_it_is_answered_with(
+    desk: Desk, server: Server
+) -> None:
+    desk.services.web = WebAccess()
+    urls = ["http://127.0.0.1:8080/a"] * 3 + ["http://127.0.0.1:8080/b"]
+    answers = [await desk.answer("free", EVENT, {"url": url}) for url in urls]
+    await desk.services.auditor.denials.flush()
+    rows = (await desk.ask("operator", "audit:query", {"event": EVENT}))["items"]
+    found = sorted((row["details"]["url"][-1], row["count"]) for row in rows)
+    assert found == [("a", 1), ("a", 2), ("b", 1)]
+    assert {answer.decision for answer in answers} == {row["decision"] for row in rows}
+
+
 @pytest.mark.parametrize(
     "data",
     [

@@ -106,7 +106,9 @@ async def _write_down(ctx: Context, url: str, error: DeniedError) -> None:
     is_bounded = ctx.services.meter.deny(ctx.principal.id) is None
     group = f"{EVENT} {url[:200]}" if is_bounded else EVENT
     denial = Denial(ctx.principal.id, EVENT, error.reason, details, group, url[:200])
-    await ctx.services.auditor.denials.record(denial, ctx.decision, ctx.catalogue.revision)
+    denials = ctx.services.auditor.denials
+    # A repeat goes under the decision of the first, also in its answer.
+    ctx.decision = await denials.record(denial, ctx.decision, ctx.catalogue.revision)
 
 
 async def _answer(

@@ -69,7 +69,8 @@ def test_a_subject_may_be_an_agent(site: Site) -> None:
 
 def test_a_subject_that_is_neither_agent_nor_profile_is_a_typo(site: Site) -> None:
     done = site.run("can", "obsever", "state:get")
-    assert done.returncode == 2
+    assert done.returncode == 1
+    assert "(unknown_agent)" in done.stdout
     assert "did you mean 'observer'?" in done.stderr
 
 

@@ -98,8 +98,11 @@ def test_the_command_says_the_same_with_and_without_a_daemon(site: Site) -> None
     _add_skill(site, "taxes", "File the yearly taxes of a company")
     arguments = ("discover", "yearly taxes", "--as", "observer")
     offline = site.answer(*arguments)
+    assert offline.pop("source")["kind"] == "files"
     with site.serving():
-        assert site.answer(*arguments) == offline
+        asked = site.answer(*arguments)
+        assert asked.pop("source")["kind"] == "daemon"
+        assert asked == offline
     assert offline["capabilities"][0]["id"] == "skill:taxes"
     assert offline["tokens"]["total"] <= 1850
 

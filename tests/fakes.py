@@ -3,20 +3,19 @@
 from collections.abc import Mapping
 from typing import Any
 
+from remit.app.assemble import Cards, make_services
 from remit.app.handlers import BUILT_IN
-from remit.app.parts import Cards, make_services
-from remit.config.files import Files, read_files
-from remit.config.starter import starter_dir
+from remit.config.definitions.files import Files, read_files, starter_dir
+from remit.kernel.authority.handlers import HandlerTable
+from remit.kernel.authority.keyring import KeyRing
+from remit.kernel.authority.revision import Authority
+from remit.kernel.dispatch.dispatcher import Dispatcher
+from remit.kernel.dispatch.handler import Handler
+from remit.kernel.dispatch.loading import load_handlers
+from remit.kernel.dispatch.registry import REGISTRY
+from remit.kernel.store.memory import MemoryStore
 from remit.model.agent import Agent, AgentSpec
 from remit.model.principal import OPERATOR, Principal
-from remit.runtime.authority import Authority
-from remit.runtime.dispatcher import Dispatcher
-from remit.runtime.handler import Handler
-from remit.runtime.keyring import KeyRing
-from remit.runtime.loading import load_handlers
-from remit.runtime.registry import REGISTRY
-from remit.runtime.table import HandlerTable
-from remit.store.memory import MemoryStore
 from remit_client.wire import Answer
 
 

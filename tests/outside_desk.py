@@ -9,20 +9,20 @@ from typing import Any
 import anyio
 from tests.fakes import built_in_handlers, texts
 
-from remit.app.parts import make_services
+from remit.app.assemble import make_services
 from remit.errors import UnavailableError
+from remit.features.upstreams.client.types import CallOutcome, Health, Listing, Progress
+from remit.features.upstreams.handler import serve_tool
+from remit.features.upstreams.restore import Outside, restore_servers
+from remit.features.upstreams.router import OnListed, Switchboard
+from remit.kernel.authority.handlers import HandlerTable
+from remit.kernel.authority.keyring import KeyRing
+from remit.kernel.authority.revision import Authority
+from remit.kernel.dispatch.dispatcher import Dispatcher
+from remit.kernel.store.memory import MemoryStore
 from remit.model.agent import Agent, AgentSpec
 from remit.model.principal import OPERATOR, Principal
 from remit.model.upstream import OutsideTool, Upstream
-from remit.runtime.authority import Authority
-from remit.runtime.dispatcher import Dispatcher
-from remit.runtime.keyring import KeyRing
-from remit.runtime.outside_handler import serve_tool
-from remit.runtime.switchboard import OnListed, Switchboard
-from remit.runtime.table import HandlerTable
-from remit.runtime.upstream_memory import Outside, restore_servers
-from remit.store.memory import MemoryStore
-from remit.upstream.shapes import CallOutcome, Health, Listing, Progress
 from remit_client.wire import Answer
 
 

@@ -19,7 +19,7 @@ from remit_client import RemitError
 from remit_client.sync import Client, connect
 
 MODULE = '''
-from remit.runtime.registry import event_handler
+from remit.kernel.dispatch.registry import event_handler
 
 
 @event_handler("hush:look", capability="hush_cap", wildcard=False, aliases=["hush:old"])

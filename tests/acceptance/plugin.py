@@ -5,8 +5,8 @@ import time
 
 import anyio
 
-from remit.runtime.context import Context
-from remit.runtime.registry import event_handler
+from remit.kernel.dispatch.context import Context
+from remit.kernel.dispatch.registry import event_handler
 
 
 @event_handler("lab:fail", capability="lab")

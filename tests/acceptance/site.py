@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import remit
 import remit_client
 import remit_client.sync
-from remit.config.starter import starter_dir
+from remit.config.definitions.files import starter_dir
 from remit_client.keys import Key, new_key
 
 PATIENCE = 20.0

@@ -5,7 +5,7 @@ from tests.acceptance.site import Site, new_site
 from tests.acceptance.test_http import client as http_client
 from tests.acceptance.test_mcp import ERAS, host
 
-from remit.model.meta_tool import META_TOOL
+from remit.model.descriptor import META_TOOL
 
 EXPOSURES = ("all", "discovered", "turn")
 

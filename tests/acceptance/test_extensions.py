@@ -11,8 +11,8 @@ import remit_client.sync
 from remit_client import Denied
 
 MODULE = '''
-from remit.runtime.context import Context
-from remit.runtime.registry import event_handler
+from remit.kernel.dispatch.context import Context
+from remit.kernel.dispatch.registry import event_handler
 
 
 @event_handler("tide:predict", capability="tides", effect="read")

@@ -127,7 +127,7 @@ def questions(world: World) -> Iterator[tuple[str, dict[str, Any]]]:
     for space in sorted({event.partition(":")[0] for event in world.events}):
         yield "system:discover", {"level": "full", "namespace": space}
         yield "permission:matrix", {"namespace": space}
-    for module in ("remit.handlers.key", "remit.handlers.state"):
+    for module in ("remit.features.agents.keys", "remit.features.state.events"):
         yield "system:discover", {"level": "full", "module": module}
     yield from (("capability:list", {}), ("composition:list", {}), ("permission:matrix", {}))
     yield "capability:get", {"id": "state_reed"}

@@ -10,7 +10,7 @@ from tests.acceptance.test_mcp import ERAS, host
 from remit_client.errors import Denied
 from remit_client.sync import Client
 
-PLUGIN = """from remit.runtime.registry import event_handler
+PLUGIN = """from remit.kernel.dispatch.registry import event_handler
 
 
 @event_handler("booth:open", effect="read", capability="booth", aliases=["booth:unlock"])

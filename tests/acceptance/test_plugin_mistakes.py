@@ -5,7 +5,7 @@ from typing import Any
 
 from tests.acceptance.site import Site
 
-TWO = """from remit.runtime.registry import event_handler
+TWO = """from remit.kernel.dispatch.registry import event_handler
 
 
 @event_handler("booth:open", effect="read", capability="booth")

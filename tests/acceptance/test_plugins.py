@@ -11,7 +11,7 @@ import remit_client
 from remit_client import Client, Internal, Progress, RemitError, Timeout
 
 BROKEN = """
-from remit.runtime.registry import event_handler
+from remit.kernel.dispatch.registry import event_handler
 
 @event_handler("half:done", capability="lab")
 def done() -> None:

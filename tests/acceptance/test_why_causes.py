@@ -17,7 +17,7 @@ CAPABILITIES = """
   cargo_all: {description: x, event_patterns: [state:list], requires: [cargo_old]}
   vault: {description: x, security_review_required: true}
 """
-PLUGIN = """from remit.runtime.registry import event_handler
+PLUGIN = """from remit.kernel.dispatch.registry import event_handler
 
 
 @event_handler("vault:open", capability="vault")

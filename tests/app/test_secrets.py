@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from remit.app.secrets import first_keys
-from remit.config.home import Home, prepare_home
+from remit.app.daemon import first_keys
+from remit.config.settings.home import Home, prepare_home
 from remit.errors import HomeError
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from remit.awareness.cards import CardLibrary, CardRoot, CardSet
-from remit.awareness.window import Window
-from remit.awareness.words_scorer import WordsScorer
+from remit.features.cards.library import CardLibrary, CardRoot, CardSet
+from remit.features.cards.window import Window
+from remit.features.cards.words import WordsScorer
 
 DATA = Path(__file__).parents[2] / "tools" / "bench" / "data"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.cli.shell import Shell
 
-from remit.config.starter import starter_dir
+from remit.config.definitions.files import starter_dir
 
 COMMENTED = """\
 # Who reads.
@@ -232,7 +232,7 @@ capabilities:
     assert [one["name"] for one in report["broken_requirements"]] != []
     assert "state:get" not in {one["name"] for one in report["unmapped_events"]}
     unmapped = {one["name"]: one for one in report["unmapped_events"]}
-    assert unmapped["system:health"]["file"].endswith("handlers/system.py")
+    assert unmapped["system:health"]["file"].endswith("tools/events.py")
     assert "base" in {one["name"] for one in report["undefined_capabilities"]}
     text = shell.run("lint", "--catalogue", str(path))
     assert text.code == 1

@@ -5,7 +5,7 @@ import re
 import pytest
 from tests.cli.shell import Shell
 
-from remit.config.settings_table import SETTINGS
+from remit.config.settings.table import SETTINGS
 
 
 def test_config_shows_every_value_with_its_origin(

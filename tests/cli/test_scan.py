@@ -9,7 +9,7 @@ from tests.cli.scan_lists import CONCEAL, HIDING, TAGS, dump, found, rules, tool
 from tests.cli.shell import Shell
 from tests.docs.pages import rows
 
-from remit.awareness.alarm import OWN_RULES
+from remit.features.scan.alarms import OWN_RULES
 
 
 @pytest.mark.parametrize(

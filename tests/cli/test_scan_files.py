@@ -13,7 +13,7 @@ from tests.cli.shell import Shell
 
 import remit
 import remit_client
-from remit.config.upstream_pins import KnownServer, Pin
+from remit.features.upstreams.pins import KnownServer, Pin
 from remit.model.upstream import OutsideTool
 
 
@@ -191,7 +191,7 @@ def test_nothing_leaves_the_machine(shell: Shell, given: tuple[str, ...]) -> Non
 def test_events_of_plug_ins_are_scanned_and_those_that_do_not_load_are_told(shell: Shell) -> None:
     shell.write(
         "plugin.py",
-        "from remit.runtime.registry import event_handler\n\n\n"
+        "from remit.kernel.dispatch.registry import event_handler\n\n\n"
         '@event_handler("plug:in", effect="read")\ndef plug_in() -> dict[str, int]:\n'
         f'    """Do it.\n\n    {CONCEAL}\n    """\n    return {{}}\n',
     )

@@ -9,8 +9,8 @@ import yaml
 from tests.cli.contract import EVENTS
 from tests.cli.shell import Shell
 
-from remit.awareness.cards import BUILT_IN
-from remit.config.starter import starter_dir
+from remit.config.definitions.files import starter_dir
+from remit.features.cards.library import BUILT_IN
 
 LADDER = [
     "minimal",

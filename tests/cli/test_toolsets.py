@@ -7,8 +7,8 @@ import pytest
 from mcp_types import ListToolsResult
 from tests.cli.shell import Shell
 
-from remit.config.starter import starter_dir
-from remit.runtime.tool_formats import formatted
+from remit.config.definitions.files import starter_dir
+from remit.features.tools.formats import formatted
 
 PUSHED = {"message:direct", "permission:changed"}
 """Seen and never called, so no tools."""

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from tests.cli.shell import Shell
 
-from remit.config.upstream_edit import with_servers, without_server
-from remit.config.upstream_file import read_upstreams
-from remit.config.upstream_store import change_upstreams
 from remit.errors import ConflictError
+from remit.features.upstreams.edit import with_servers, without_server
+from remit.features.upstreams.file import read_upstreams
+from remit.features.upstreams.store import change_upstreams
 from remit.model.upstream import Upstream
 
 COMMENTED = """\

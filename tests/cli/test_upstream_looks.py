@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from tests.cli.shell import Shell
 from tests.cli.test_startup import HEAVY, SCRIPT
-from tests.upstream.kept import SERVERS
+from tests.features.upstreams.kept import SERVERS
 
 import remit
 import remit_client
-from remit.config.home import Home
-from remit.config.upstream_file import read_upstreams
-from remit.config.upstream_pins import KnownServer, Pin, write_pins
+from remit.config.settings.home import Home
+from remit.features.upstreams.file import read_upstreams
+from remit.features.upstreams.pins import KnownServer, Pin, write_pins
 from remit.model.upstream import OutsideTool
 
 DUMP = {
@@ -276,7 +276,7 @@ def test_a_question_about_an_outside_tool_imports_nothing_heavy(shell: Shell) ->
     add(shell, "clock")
     trust(shell, "clock", GET_TIME)
     sources = [str(Path(package.__path__[0]).parent) for package in (remit, remit_client)]
-    heavy = [*HEAVY, "mcp", "mcp_types", "jsonschema_rs", "remit.awareness.scanner"]
+    heavy = [*HEAVY, "mcp", "mcp_types", "jsonschema_rs", "remit.features.scan.scanner"]
     done = subprocess.run(  # noqa: S603 - our own script
         [sys.executable, "-c", f"HEAVY = {heavy}\n{SCRIPT}", "can", "observer", "state:get"],
         env={

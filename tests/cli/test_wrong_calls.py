@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from remit.app.secrets import first_keys
+from remit.app.daemon import first_keys
 from remit.app.workbench import read_event_list
 from remit.cli.main import main
-from remit.config.home import Home, prepare_home
+from remit.config.settings.home import Home, prepare_home
 from remit.errors import HomeError
 from remit.model.place import DefinitionError
 

@@ -6,10 +6,10 @@ from contextlib import asynccontextmanager
 
 import msgspec
 
-from remit.store.memory import MemoryStore
-from remit.store.protocol import Store
-from remit.store.records import AgentRecord, AuditEntry, Review
-from remit.store.sqlite import SqliteStore
+from remit.kernel.store.memory import MemoryStore
+from remit.kernel.store.protocol import Store
+from remit.kernel.store.records import AgentRecord, AuditEntry, Review
+from remit.kernel.store.sqlite import SqliteStore
 
 NOW = 1_700_000_000.0
 KINDS = ("memory", "sqlite")

@@ -4,8 +4,8 @@ import pytest
 from tests.contract.stores import NOW, agent, public_key
 
 from remit.errors import ConflictError, InvalidDataError, NotFoundError
-from remit.store.protocol import Store
-from remit.store.records import AgentRecord
+from remit.kernel.store.protocol import Store
+from remit.kernel.store.records import AgentRecord
 
 
 async def test_agents_come_back_whole_in_the_order_of_their_positions(store: Store) -> None:

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from tests.contract.stores import NOW, audit_entry
 
 from remit.errors import InvalidDataError, TooLargeError
-from remit.store.audit_chain import GENESIS, chain_hash, check_entry
-from remit.store.protocol import Store
-from remit.store.records import AuditEntry, AuditRow
+from remit.kernel.store.audit_chain import GENESIS, chain_hash, check_entry
+from remit.kernel.store.protocol import Store
+from remit.kernel.store.records import AuditEntry, AuditRow
 
 
 async def append(store: Store, count: int) -> list[AuditRow]:

@@ -4,9 +4,9 @@ import pytest
 from tests.contract.stores import NOW, agent, public_key
 
 from remit.errors import ConflictError, InvalidDataError, LimitError, TooLargeError
+from remit.kernel.store.protocol import Store
+from remit.kernel.store.records import FileInfo, FileLimits, StoredFile
 from remit.model.session import SessionKey
-from remit.store.protocol import Store
-from remit.store.records import FileInfo, FileLimits, StoredFile
 
 ANN = SessionKey("ann", "key-of-ann", "work")
 USUAL = FileLimits()

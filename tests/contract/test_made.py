@@ -3,8 +3,8 @@
 import pytest
 
 from remit.errors import InvalidDataError, TooLargeError
-from remit.store.checks import MAX_VALUE_BYTES
-from remit.store.protocol import Store
+from remit.kernel.store.checks import MAX_VALUE_BYTES
+from remit.kernel.store.protocol import Store
 
 
 async def test_made_capabilities_come_back_whole_by_id(store: Store) -> None:

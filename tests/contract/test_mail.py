@@ -5,8 +5,8 @@ import pytest
 from tests.contract.stores import NOW, agent
 
 from remit.errors import InvalidDataError, LimitError
-from remit.store.protocol import Store
-from remit.store.records import Mail
+from remit.kernel.store.protocol import Store
+from remit.kernel.store.records import Mail
 
 LATER = NOW + 10
 

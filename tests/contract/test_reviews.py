@@ -7,7 +7,7 @@ import pytest
 from tests.contract.stores import NOW, review
 
 from remit.errors import ConflictError, InvalidDataError, NotFoundError, TooLargeError
-from remit.store.protocol import Store
+from remit.kernel.store.protocol import Store
 
 DAY = 86_400.0
 

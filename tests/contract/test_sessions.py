@@ -4,9 +4,9 @@ import pytest
 from tests.contract.stores import agent, public_key
 
 from remit.errors import InvalidDataError, TooLargeError
-from remit.store.checks import MAX_VALUE_BYTES
-from remit.store.protocol import Store
-from remit.store.records import SessionRecord
+from remit.kernel.store.checks import MAX_VALUE_BYTES
+from remit.kernel.store.protocol import Store
+from remit.kernel.store.records import SessionRecord
 
 
 async def test_sessions_come_back_whole_by_owner_and_name(store: Store) -> None:

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from tests.contract.stores import both_stores
 
 from remit.errors import LimitError
-from remit.store.protocol import Store
-from remit.store.records import StateQuota
+from remit.kernel.store.protocol import Store
+from remit.kernel.store.records import StateQuota
 
 THREE = StateQuota(keys=3)
 

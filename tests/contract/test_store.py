@@ -13,7 +13,7 @@ from remit.errors import (
     NotFoundError,
     TooLargeError,
 )
-from remit.store.protocol import Store
+from remit.kernel.store.protocol import Store
 
 
 async def test_what_was_set_is_read_back_with_who_and_when(store: Store) -> None:

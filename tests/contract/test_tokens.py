@@ -5,8 +5,8 @@ import pytest
 from tests.contract.stores import NOW, agent, public_key
 
 from remit.errors import ConflictError, InvalidDataError
-from remit.store.protocol import Store
-from remit.store.records import TokenRecord
+from remit.kernel.store.protocol import Store
+from remit.kernel.store.records import TokenRecord
 
 
 def token(hash_: str, owner: str = "eve", at: float = NOW) -> TokenRecord:

@@ -16,34 +16,36 @@ from tests.docs.pages import ROOT, blocks, codes, rows, sections
 import remit.errors
 import remit_client.errors
 from remit.app.handlers import BUILT_IN
-from remit.awareness.cards import CardLibrary, CardRoot
-from remit.awareness.scorers import load_scorers
-from remit.awareness.selection import SkipReason
+from remit.app.schemas import capability_schema, composition_schema
 from remit.cli.main import remit as command_line
-from remit.config.capability_file import CAPABILITY_FIELDS
-from remit.config.card_file import CARD, CARD_ALIASES, TRIGGERS
-from remit.config.composition_file import COMPONENTS
-from remit.config.descriptor_keys import ALIASES
-from remit.config.extension_file import CATALOGUE, CHANNEL, EXTENSION
-from remit.config.home import Home
-from remit.config.manifest_file import MANIFEST
-from remit.config.mount_kind import MOUNT
-from remit.config.schema import capability_schema, composition_schema
-from remit.config.settings_table import SETTINGS
-from remit.config.skill_file import SKILL_KEYS
-from remit.discovery.scan import Directory, scan
+from remit.config.definitions.capabilities import CAPABILITY_FIELDS, MOUNT
+from remit.config.definitions.compositions import COMPONENTS
+from remit.config.settings.home import Home
+from remit.config.settings.table import SETTINGS
+from remit.features.cards.card_file import CARD, CARD_ALIASES, TRIGGERS
+from remit.features.cards.library import CardLibrary, CardRoot
+from remit.features.cards.scorers import load_scorers
+from remit.features.cards.selection import SkipReason
+from remit.features.skills.extension_file import ALIASES, CATALOGUE, CHANNEL, EXTENSION
+from remit.features.skills.manifest_file import MANIFEST
+from remit.features.skills.scan import Directory, scan
+from remit.features.skills.skill_file import SKILL_KEYS
+from remit.features.tools.describe import parameters
+from remit.kernel.dispatch.context import Context
+from remit.kernel.dispatch.handler import Handler
+from remit.kernel.dispatch.injection import GIVEN
+from remit.kernel.dispatch.loading import load_handlers
+from remit.kernel.dispatch.registry import (
+    REGISTRY,
+    MisplacedHandlerError,
+    TakenEventError,
+    event_handler,
+)
 from remit.model.capability import STATUSES
 from remit.model.composition import VARIABLE_TYPES
-from remit.model.decision import Reason
+from remit.model.event import Reason
 from remit.model.limits import LIMIT_NAMES
 from remit.model.place import DefinitionError
-from remit.runtime.context import Context
-from remit.runtime.describe import parameters
-from remit.runtime.given import GIVEN
-from remit.runtime.handler import Handler
-from remit.runtime.handler_mistakes import MisplacedHandlerError, TakenEventError
-from remit.runtime.loading import load_handlers
-from remit.runtime.registry import REGISTRY, event_handler
 from remit_client import wire
 from remit_client.keys import Key
 

@@ -10,11 +10,11 @@ from tests.docs.terminal import Terminal, open_terminal
 
 from remit.app.handlers import load_all_handlers
 from remit.app.workbench import settings_with
-from remit.config.files import Files, edited, read_files
-from remit.config.settings import load_settings
+from remit.config.definitions.files import Files, edited, read_files
+from remit.config.settings.load import load_settings
+from remit.kernel.authority.revision import compile_files
 from remit.model.place import DefinitionError
 from remit.policy.universe import make_universe
-from remit.runtime.authority import compile_files
 
 RUN = {"sh", "python", "yaml"}
 SHOWN = {"text", "json", "toml"}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from remit.model.day_span import DaySpan, parse_day_span
+from remit.model.card import DaySpan, parse_day_span
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remit.errors import InvalidDataError
-from remit.model.file_path import inside, parents, parse_file_path
+from remit.model.paths import inside, parents, parse_file_path
 
 TEXTS = st.text(alphabet=st.sampled_from("/.\\ aé\u0301\0\n~%\ud800"), max_size=12) | st.text()
 

@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remit.errors import InvalidNameError
-from remit.model.names import parse_event_name
-from remit.model.patterns import EventPattern
+from remit.model.names import EventPattern, parse_event_name
 
 
 @pytest.mark.parametrize(

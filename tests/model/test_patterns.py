@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remit.errors import InvalidPatternError
-from remit.model.names import EventName, parse_event_name
-from remit.model.patterns import EventPattern
+from remit.model.names import EventName, EventPattern, parse_event_name
 
 SEGMENTS = st.from_regex(r"[a-b][a-b_]{0,2}", fullmatch=True)
 NAMES = st.lists(SEGMENTS, min_size=2, max_size=4).map(":".join).map(parse_event_name)

@@ -3,7 +3,7 @@
 import pytest
 
 from remit.errors import InvalidPatternError
-from remit.model.patterns import EventPattern
+from remit.model.names import EventPattern
 from remit.model.place import Place
 from remit.model.tool import ToolEntry
 

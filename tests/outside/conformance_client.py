@@ -11,9 +11,9 @@ from typing import Any
 import anyio
 
 from remit.errors import RemitError
+from remit.features.upstreams.client.client import Link
+from remit.features.upstreams.client.types import Listing
 from remit.model.upstream import OutsideTool, Upstream
-from remit.upstream.link import Link
-from remit.upstream.shapes import Listing
 
 EXAMPLES = {"integer": 2, "number": 2, "boolean": True, "string": "text", "object": {}, "array": []}
 

@@ -11,8 +11,8 @@ import anyio
 import msgspec
 
 from remit.errors import RemitError
-from remit.runtime.context import Context
-from remit.runtime.registry import event_handler
+from remit.kernel.dispatch.context import Context
+from remit.kernel.dispatch.registry import event_handler
 
 PIXEL = (
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5E"

@@ -11,16 +11,14 @@ import msgspec
 from hypothesis import strategies as st
 
 from remit.model.capability import Capability, PlacedPattern, Ref, Status
-from remit.model.composition import Composition, Flag, Mixin, Part, Text
-from remit.model.definitions import Definitions
+from remit.model.composition import Composition, Definitions, Flag, Mixin, Part, Text
 from remit.model.event import Effect, EventSpec, PlacedEffect
-from remit.model.exposure import EXPOSURES, Exposure, PlacedExposure
+from remit.model.grant import EXPOSURES, Exposure, PlacedExposure
 from remit.model.limits import Limits
-from remit.model.names import parse_event_name
-from remit.model.patterns import EventPattern
+from remit.model.names import EventPattern, parse_event_name
 from remit.model.place import Place
 from remit.policy.catalogue import Catalogue
-from remit.policy.compiler import compile_definitions
+from remit.policy.compile import compile_definitions
 from remit.policy.universe import Universe, make_universe
 
 EVENTS = ("a:get", "a:set", "a:set_all", "a:x:get", "b:get", "b:set", "ab:get", "c:wipe", "c:run")

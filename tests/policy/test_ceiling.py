@@ -17,15 +17,15 @@ from tests.policy.catalogues import (
 )
 from tests.policy.texts import compiled, event, told
 
+from remit.config.migrate.migrate import migrate
 from remit.model.agent import AgentSpec
 from remit.model.event import EFFECTS, Effect
 from remit.policy.catalogue import Catalogue
-from remit.policy.compiler import resolve
+from remit.policy.compile import resolve
 from remit.policy.decide import decide
 from remit.policy.delegate import resolve_agent
 from remit.policy.explain import explain
-from remit.policy.graph import picture
-from remit.policy.migrate import migrate
+from remit.policy.graph.graph import picture
 from remit.policy.plan import plan
 
 EXAMPLES = settings(max_examples=200)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from tests.policy.texts import CAPABILITIES, compiled, granted, own, refused, told
 
-from remit.policy.compiler import resolve
+from remit.policy.compile import resolve
 
 SWITCHED = """
 name: p

@@ -24,6 +24,7 @@ from remit.model.agent import AgentSpec
 from remit.model.grant import Grant
 from remit.model.limits import Limits, is_wider
 from remit.policy.catalogue import Catalogue
+from remit.policy.decide import confine
 from remit.policy.delegate import (
     Excess,
     check_denials,
@@ -32,7 +33,6 @@ from remit.policy.delegate import (
     resolve_agent,
     unheld,
 )
-from remit.policy.narrowing import confine
 
 NAMED = (*EVENTS, *OLD_NAMES)
 LIMITS = st.sampled_from(

@@ -6,7 +6,7 @@ import pytest
 from tests.policy.texts import CAPABILITIES, EVENTS, compiled, event, granted, refused, told
 
 from remit.model.grant import Grant
-from remit.policy.compiler import resolve
+from remit.policy.compile import resolve
 from remit.policy.lint import lint
 from remit.policy.plan import compare, plan
 from remit.policy.resolve import grant_everything

@@ -10,15 +10,15 @@ from hypothesis import given, settings
 from tests.policy.catalogues import World, compile_world, worlds
 from tests.policy.texts import CAPABILITIES, compiled
 
-from remit.config.definitions import parse_definitions
-from remit.config.files import read_files
+from remit.config.definitions.files import read_files
+from remit.config.definitions.parse import parse_definitions
 from remit.errors import NotFoundError
 from remit.policy.catalogue import Catalogue
-from remit.policy.compiler import compile_definitions
-from remit.policy.graph import MAX_CARDS, MAX_LINES, Card, Picture, picture
-from remit.policy.graph_layout import Box, lay_out, text_width
-from remit.policy.graph_svg import to_svg
-from remit.policy.graph_text import to_dot, to_mermaid
+from remit.policy.compile import compile_definitions
+from remit.policy.graph.graph import MAX_CARDS, MAX_LINES, Card, Picture, picture
+from remit.policy.graph.layout import Box, lay_out, text_width
+from remit.policy.graph.svg import to_svg
+from remit.policy.graph.text import to_dot, to_mermaid
 from remit.policy.universe import universe_of_names
 
 SVG = "{http://www.w3.org/2000/svg}"

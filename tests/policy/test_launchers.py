@@ -5,9 +5,9 @@ import itertools
 import pytest
 from tests.policy.texts import CAPABILITIES, compiled, refused, told
 
-from remit.config.launch_commands import Commands, launcher_warnings
-from remit.model.launch import Launch
-from remit.policy.compiler import resolve
+from remit.config.definitions.launchers import Commands, launcher_warnings
+from remit.model.agent import Launch
+from remit.policy.compile import resolve
 from remit.policy.plan import plan
 
 PARENT = "name: parent\nlauncher: {command: low, args: [a]}\n"

@@ -11,18 +11,18 @@ from hypothesis import settings
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule
 from tests.fakes import texts
 
-from remit.config.definitions import parse_definitions
+from remit.config.definitions.parse import parse_definitions
+from remit.kernel.authority.fleet import Fleet
 from remit.model.agent import Agent, AgentSpec
-from remit.model.definitions import Definitions
+from remit.model.composition import Definitions
 from remit.model.event import EventSpec
 from remit.model.grant import Grant
 from remit.model.limits import Limits
-from remit.model.made_capability import Definition, MadeCapability, Version
+from remit.model.made import Definition, MadeCapability, Version
 from remit.model.names import parse_event_name
 from remit.policy.catalogue import Catalogue
-from remit.policy.compiler import compile_definitions
+from remit.policy.compile import compile_definitions
 from remit.policy.universe import Universe, make_universe
-from remit.runtime.fleet import Fleet
 
 EVENTS = ["a:one", "a:two", "b:one", "b:two", "c:one", "c:two", "d:key"]
 FILES = """

@@ -13,9 +13,9 @@ from tests.policy.catalogues import (
 )
 from tests.policy.texts import CAPABILITIES, compiled, event
 
-from remit.model.definitions import Definitions
+from remit.model.composition import Definitions
 from remit.policy.catalogue import Catalogue
-from remit.policy.compiler import compile_definitions
+from remit.policy.compile import compile_definitions
 from remit.policy.decide import decide
 from remit.policy.explain import explain
 from remit.policy.resolve import grant_everything

@@ -3,8 +3,7 @@
 import pytest
 from tests.policy.texts import compiled, event, universe_of
 
-from remit.model.names import parse_event_name
-from remit.model.patterns import EventPattern
+from remit.model.names import EventPattern, parse_event_name
 from remit.policy.decide import decide
 
 EVENTS = [event("state:get", aliases=("state:read",)), event("state:get_all")]

@@ -5,9 +5,8 @@ from tests.policy.texts import compiled, event
 
 from remit.model.event import Effect
 from remit.policy.catalogue import Catalogue
-from remit.policy.compiler import resolve
-from remit.policy.decide import decide
-from remit.policy.narrowing import confine
+from remit.policy.compile import resolve
+from remit.policy.decide import confine, decide
 from remit.policy.resolve import grant_everything
 
 TEXT = """

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remit.model.place import Place
-from remit.policy.order import circle_problem, dependencies_first
+from remit.policy.catalogue import circle_problem, dependencies_first
 
 NODES = "abcdef"
 GRAPHS = st.dictionaries(

@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.policy.catalogues import Role, Unit, World, compile_world, universe_of_world, worlds
 
-from remit.config.definitions import parse_definitions
-from remit.config.files import Files
+from remit.config.definitions.files import Files
+from remit.config.definitions.parse import parse_definitions
 from remit.model.grant import Grant
-from remit.policy.compiler import compile_definitions
+from remit.policy.compile import compile_definitions
 
 RANDOMS = st.randoms(use_true_random=False)
 

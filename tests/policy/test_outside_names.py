@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from remit.model.names import parse_event_name
 from remit.model.upstream import OutsideTool, Upstream
-from remit.policy.outside_names import (
+from remit.policy.tool_names import (
     effect_of,
     is_let_in,
     outside_event,

@@ -3,11 +3,11 @@
 import pytest
 from tests.fakes import texts
 
+from remit.kernel.authority.revision import compile_files
 from remit.model.event import EventSpec
 from remit.model.names import parse_event_name
 from remit.model.place import DefinitionError
 from remit.policy.universe import make_universe
-from remit.runtime.authority import compile_files
 
 CATALOGUE = "  notes:\n    description: x\n    event_patterns: ['state:get']\n"
 UNIVERSE = make_universe([EventSpec(name=parse_event_name("state:get"))])

@@ -13,12 +13,11 @@ from tests.policy.catalogues import (
     worlds,
 )
 
-from remit.policy.decide import decide
+from remit.kernel.authority.explanation import holders as find_holders
+from remit.kernel.authority.fleet import Fleet
+from remit.policy.decide import confine, decide
 from remit.policy.explain import explain
-from remit.policy.narrowing import confine
 from remit.policy.plan import plan
-from remit.runtime.explanation import holders as find_holders
-from remit.runtime.fleet import Fleet
 
 EXAMPLES = settings(max_examples=300)
 A_PROFILE = st.sampled_from(range(len(PROFILES)))

@@ -4,11 +4,11 @@ import pytest
 from tests.policy.texts import CAPABILITIES, compiled, event
 
 from remit.errors import NotFoundError
+from remit.kernel.authority.explanation import holders
+from remit.kernel.authority.fleet import Fleet
 from remit.policy.catalogue import Catalogue
 from remit.policy.questions import capability_id, gives
 from remit.policy.remedies import givers_of
-from remit.runtime.explanation import holders
-from remit.runtime.fleet import Fleet
 
 TEXT = (
     CAPABILITIES

@@ -10,9 +10,8 @@ from tests.policy.texts import compiled, event
 from remit.model.grant import Grant
 from remit.model.limits import Limits
 from remit.model.session import Narrowing, Session
-from remit.policy.compiler import resolve
-from remit.policy.decide import decide
-from remit.policy.session import narrow
+from remit.policy.compile import resolve
+from remit.policy.decide import decide, narrow
 
 TEXT = """
 capabilities:

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.policy.texts import event, universe_of
 
+from remit.model.descriptor import CALL_TOOL, META_TOOL
 from remit.model.event import EventSpec
-from remit.model.meta_tool import CALL_TOOL, META_TOOL
-from remit.policy.toolnames import conflicts, tool_names
+from remit.policy.tool_names import conflicts, tool_names
 
 ACCEPTED = re.compile(r"[A-Za-z0-9_-]{1,64}")
 MARKED = re.compile(r"_([0-9a-f]{8}|[0-9a-f]{40})$")

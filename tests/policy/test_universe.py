@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.policy.texts import event, universe_of
 
-from remit.model.patterns import EventPattern
+from remit.model.names import EventPattern
 from remit.policy.universe import universe_of_names
 
 NAMES = st.sets(

@@ -6,7 +6,7 @@ from tests.policy.texts import CAPABILITIES, compiled, granted, own, refused, to
 from remit.errors import InvalidDataError, NotFoundError
 from remit.model.composition import Scalar
 from remit.model.place import DefinitionError
-from remit.policy.compiler import resolve
+from remit.policy.compile import resolve
 
 REVIEWER = """
 name: p

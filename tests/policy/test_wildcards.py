@@ -13,8 +13,8 @@ from tests.policy.texts import (
     universe_of,
 )
 
-from remit.config.definitions import parse_definitions
-from remit.policy.compiler import compile_definitions
+from remit.config.definitions.parse import parse_definitions
+from remit.policy.compile import compile_definitions
 from remit.policy.decide import decide
 
 NAMED_ONLY = event("state:wipe", wildcard=False)

@@ -4,14 +4,14 @@ from collections.abc import Iterable
 
 import pytest
 
-from remit.config.definitions import parse_definitions
-from remit.config.files import Files
+from remit.config.definitions.files import Files
+from remit.config.definitions.parse import parse_definitions
 from remit.model.event import EventSpec
 from remit.model.grant import Grant
 from remit.model.names import parse_event_name
 from remit.model.place import DefinitionError, Problem
 from remit.policy.catalogue import Catalogue
-from remit.policy.compiler import compile_definitions
+from remit.policy.compile import compile_definitions
 from remit.policy.review import Approval
 from remit.policy.universe import Universe, make_universe
 

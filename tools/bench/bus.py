@@ -21,8 +21,8 @@ use_checkout()
 
 from fanout import EVENT, BODY, fan_rows, make_authority
 from remit.model.notice import Notice
-from remit.model.patterns import EventPattern
-from remit.runtime.courier import Courier
+from remit.model.names import EventPattern
+from remit.kernel.bus.delivery import Courier
 
 SUBSCRIPTIONS = 200
 NAMESPACES = 20

@@ -24,15 +24,15 @@ HERE = Path(__file__).resolve().parent
 sys.path.append(sys.path.pop(sys.path.index(str(HERE))))
 use_checkout()
 
-from remit.app.awaring import configured_scorers  # noqa: E402 - after the path
-from remit.awareness.cards import CardLibrary, CardRoot  # noqa: E402
-from remit.awareness.ready_card import ReadyCard  # noqa: E402
-from remit.awareness.scorers import CardScorer, Semantic  # noqa: E402
-from remit.awareness.select import select  # noqa: E402
-from remit.awareness.selection import SelectOptions, Situation  # noqa: E402
-from remit.awareness.window import Window  # noqa: E402
-from remit.awareness.words_scorer import WordsScorer  # noqa: E402
-from remit.config.settings import load_settings  # noqa: E402
+from remit.app.cards import configured_scorers  # noqa: E402 - after the path
+from remit.config.settings.load import load_settings  # noqa: E402
+from remit.features.cards.folder import ReadyCard  # noqa: E402
+from remit.features.cards.library import CardLibrary, CardRoot  # noqa: E402
+from remit.features.cards.scorers import CardScorer, Semantic  # noqa: E402
+from remit.features.cards.select import select  # noqa: E402
+from remit.features.cards.selection import SelectOptions, Situation  # noqa: E402
+from remit.features.cards.window import Window  # noqa: E402
+from remit.features.cards.words import WordsScorer  # noqa: E402
 from remit.model.card import Card, Triggers  # noqa: E402
 
 CARDS, KEYWORDS = 500, 8

@@ -34,13 +34,15 @@ from discovery_catalogue import (  # noqa: E402
     requests,
 )
 
-from remit.app.searching import make_engine  # noqa: E402
-from remit.config.settings import load_settings  # noqa: E402
-from remit.discovery.engine import Engine, Options  # noqa: E402
-from remit.discovery.lessons import NO_LESSONS  # noqa: E402
-from remit.discovery.render import render  # noqa: E402
-from remit.model.descriptor import Descriptor  # noqa: E402
-from remit.model.meta_tool import meta_tool  # noqa: E402
+from remit.app.search_engine import make_engine  # noqa: E402
+from remit.config.settings.load import load_settings  # noqa: E402
+from remit.features.discovery.engine import Engine, Options  # noqa: E402
+from remit.features.discovery.experience import NO_LESSONS  # noqa: E402
+from remit.features.discovery.tiers import render  # noqa: E402
+from remit.model.descriptor import (  # noqa: E402
+    Descriptor,
+    meta_tool,
+)
 
 SIZES = (100, 1_000, 10_000, 50_000)
 BUDGET_MS = {100: 1.0, 10_000: 10.0}

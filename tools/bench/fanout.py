@@ -23,16 +23,18 @@ from report import INSTALL, Report, use_checkout
 
 use_checkout()
 
-from remit.config.files import read_files  # noqa: E402 - after the checkout can be imported
-from remit.config.starter import starter_dir  # noqa: E402
+from remit.config.definitions.files import (  # noqa: E402
+    read_files,
+    starter_dir,
+)
 from remit.faces.zmq import Limits, serve  # noqa: E402
+from remit.kernel.authority.handlers import HandlerTable  # noqa: E402
+from remit.kernel.authority.revision import Authority  # noqa: E402
+from remit.kernel.bus.delivery import Courier  # noqa: E402
+from remit.kernel.dispatch.call import Call  # noqa: E402
+from remit.kernel.dispatch.registry import Registry  # noqa: E402
 from remit.model.agent import Agent, AgentSpec  # noqa: E402
 from remit.model.principal import Principal  # noqa: E402
-from remit.runtime.authority import Authority  # noqa: E402
-from remit.runtime.call import Call  # noqa: E402
-from remit.runtime.courier import Courier  # noqa: E402
-from remit.runtime.registry import Registry  # noqa: E402
-from remit.runtime.table import HandlerTable  # noqa: E402
 from remit_client.keys import new_key  # noqa: E402
 from remit_client.wire import Answer  # noqa: E402
 

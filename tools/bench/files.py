@@ -21,18 +21,20 @@ from report import Report, arguments, shortest, use_checkout
 
 use_checkout()
 
+from remit.app.assemble import make_services  # noqa: E402
 from remit.app.handlers import BUILT_IN  # noqa: E402 - after the checkout can be imported
-from remit.app.parts import make_services  # noqa: E402
-from remit.config.files import read_files  # noqa: E402
-from remit.config.starter import starter_dir  # noqa: E402
+from remit.config.definitions.files import (  # noqa: E402
+    read_files,
+    starter_dir,
+)
+from remit.kernel.authority.handlers import HandlerTable  # noqa: E402
+from remit.kernel.authority.keyring import KeyRing  # noqa: E402
+from remit.kernel.authority.revision import Authority  # noqa: E402
+from remit.kernel.dispatch.dispatcher import Dispatcher  # noqa: E402
+from remit.kernel.dispatch.loading import load_handlers  # noqa: E402
+from remit.kernel.dispatch.registry import REGISTRY  # noqa: E402
+from remit.kernel.store.sqlite import SqliteStore  # noqa: E402
 from remit.model.principal import OPERATOR  # noqa: E402
-from remit.runtime.authority import Authority  # noqa: E402
-from remit.runtime.dispatcher import Dispatcher  # noqa: E402
-from remit.runtime.keyring import KeyRing  # noqa: E402
-from remit.runtime.loading import load_handlers  # noqa: E402
-from remit.runtime.registry import REGISTRY  # noqa: E402
-from remit.runtime.table import HandlerTable  # noqa: E402
-from remit.store.sqlite import SqliteStore  # noqa: E402
 
 FILES = 400
 FILE_BYTES = 25_000

@@ -3,12 +3,10 @@
 import random
 
 from remit.model.capability import Capability, PlacedPattern, Ref
-from remit.model.composition import Composition, Flag, Part, Text
-from remit.model.definitions import Definitions
+from remit.model.composition import Composition, Definitions, Flag, Part, Text
 from remit.model.event import EventSpec
 from remit.model.limits import NO_LIMITS, Limits
-from remit.model.names import parse_event_name
-from remit.model.patterns import EventPattern
+from remit.model.names import EventPattern, parse_event_name
 from remit.model.place import Place
 
 _SEED = 7

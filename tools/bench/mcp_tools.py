@@ -15,7 +15,7 @@ OWN = 41
 _TYPES = {"string": "str", "integer": "int", "number": "float", "boolean": "bool"}
 _EVENT = "@event_handler('bench:{name}', tool='{name}', effect='{effect}')"
 _HEADS = {
-    "remit": "from remit.runtime.registry import event_handler\n",
+    "remit": "from remit.kernel.dispatch.registry import event_handler\n",
     "fastmcp": (
         "TOOLS = {}\n\n\n"
         "def event_handler(event, *, tool, effect):\n"

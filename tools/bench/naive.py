@@ -9,8 +9,7 @@ from collections.abc import Callable
 from fnmatch import fnmatchcase
 
 from remit.model.capability import Capability
-from remit.model.composition import Composition
-from remit.model.definitions import Definitions
+from remit.model.composition import Composition, Definitions
 from remit.model.event import EventSpec
 
 Matches = Callable[[str, str], bool]

@@ -21,10 +21,10 @@ from fleet import definitions, event_specs  # noqa: E402 - after the checkout ca
 from naive import NaiveResolver, by_prefix  # noqa: E402
 from peers import Check, casbin_check, cedar_check  # noqa: E402
 
-from remit.model.decision import GRANTED  # noqa: E402
+from remit.model.event import GRANTED  # noqa: E402
 from remit.model.grant import Grant  # noqa: E402
 from remit.policy.catalogue import Catalogue  # noqa: E402
-from remit.policy.compiler import compile_definitions  # noqa: E402
+from remit.policy.compile import compile_definitions  # noqa: E402
 from remit.policy.decide import decide  # noqa: E402
 from remit.policy.universe import make_universe  # noqa: E402
 
@@ -144,7 +144,7 @@ def start_rows(report: Report) -> None:
     """Time and memory of importing, against a Python that does nothing."""
     floor = shortest(lambda: run_python("pass"), repeats=15)
     floor_memory = int(run_python(_MEMORY))
-    for module in ("remit.policy.compiler", "remit.app.daemon"):
+    for module in ("remit.policy.compile", "remit.app.daemon"):
         try:
             memory = int(run_python(f"import {module}; {_MEMORY}"))
         except subprocess.CalledProcessError as error:

@@ -11,18 +11,17 @@ from typing import Any
 
 from retrieval_sets import DEPTH
 
-from remit.app.searching import make_embedder
-from remit.config.settings import load_settings
-from remit.discovery.arrays import Floats, np
-from remit.discovery.embedding import Embedder, StaticVectors, text_of
-from remit.discovery.index import Index, Indexer
-from remit.discovery.lessons import Lessons
-from remit.discovery.rank import Ranker, best, reranked
-from remit.discovery.vectors import VectorCache
-from remit.discovery.view import View
+from remit.app.search_engine import make_embedder
+from remit.config.settings.load import load_settings
 from remit.errors import SettingsError
+from remit.features.discovery.embedding import Embedder, Floats, StaticVectors, np, text_of
+from remit.features.discovery.experience import Lessons
+from remit.features.discovery.index import Index, Indexer
+from remit.features.discovery.rank import Ranker, best, reranked
+from remit.features.discovery.vectors import VectorCache
+from remit.features.discovery.view import View
 from remit.model.descriptor import Descriptor
-from remit.model.words import FILLER
+from remit.text.words import FILLER
 
 Rank = Callable[[str], list[str]]
 Examples = Mapping[str, Sequence[str]]

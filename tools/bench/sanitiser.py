@@ -20,8 +20,8 @@ from report import table, use_checkout
 sys.path.append(sys.path.pop(sys.path.index(str(Path(__file__).resolve().parent))))
 use_checkout()
 
-from remit.awareness.sanitise import sanitise  # noqa: E402 - after the path
-from remit.awareness.scanner import scan  # noqa: E402
+from remit.features.scan.scanner import scan  # noqa: E402
+from remit.text.sanitise import sanitise  # noqa: E402 - after the path
 
 DETECTED, FALSE_ALARMS = 60.0, 2.0
 """What is asked, in percent."""

@@ -21,11 +21,11 @@ from hostile_server import LASTING, HostileServer, serving
 from stage import Daemon, Stage, arguments, new_folder, report
 
 import remit_client
-from remit.builtins.dialing import CheckedBackend
-from remit.builtins.fetching import Fetcher
 from remit.errors import DeniedError, FetchError
 from remit.errors import RemitError as OurError
-from remit.model.web_access import WebAccess
+from remit.features.web.dialing import CheckedBackend
+from remit.features.web.fetch import Fetcher
+from remit.model.paths import WebAccess
 from remit_client.errors import RemitError
 
 PUBLIC = "93.184.216.34"

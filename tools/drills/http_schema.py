@@ -16,7 +16,7 @@ from pathlib import Path
 from stage import Daemon, Stage, arguments, new_folder, report
 
 import remit_client.sync
-from remit.config.starter import starter_dir
+from remit.config.definitions.files import starter_dir
 from remit_client.keys import new_key
 
 CHECKS = (

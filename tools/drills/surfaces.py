@@ -40,7 +40,7 @@ BASE = """\
 """
 HANDLERS = '''
 from remit import event_handler
-from remit.runtime.context import Context
+from remit.kernel.dispatch.context import Context
 
 
 def _make(name: str, effect: str) -> None:

@@ -9,8 +9,8 @@ import time
 import anyio
 
 from remit.errors import RemitError
-from remit.runtime.context import Context
-from remit.runtime.registry import event_handler
+from remit.kernel.dispatch.context import Context
+from remit.kernel.dispatch.registry import event_handler
 
 _RELAY_SECONDS = 15.0
 _runs: list[tuple[str, float, bool]] = []

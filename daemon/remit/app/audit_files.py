@@ -6,17 +6,17 @@ from typing import Any
 import anyio
 import msgspec
 
-from remit.config.home import Home
-from remit.config.lock import hold_lock
+from remit.config.settings.home import Home
+from remit.config.settings.lock import hold_lock
 from remit.errors import HomeError
+from remit.kernel.audit.archive import Archive
+from remit.kernel.audit.proof import prove
+from remit.kernel.audit.reader import AuditReader
+from remit.kernel.store.audit_chain import GENESIS
+from remit.kernel.store.audit_head import HeadFile, HeadKeeper
+from remit.kernel.store.records import AuditEntry, AuditHead
+from remit.kernel.store.sqlite import SqliteStore
 from remit.model.principal import OPERATOR_ID
-from remit.runtime.archive import Archive
-from remit.runtime.audit_proof import prove
-from remit.store.audit_chain import GENESIS
-from remit.store.audit_head import HeadFile, HeadKeeper
-from remit.store.audit_reader import AuditReader
-from remit.store.records import AuditEntry, AuditHead
-from remit.store.sqlite import SqliteStore
 from remit_client.errors import BadKey
 from remit_client.keys import load_key
 

@@ -4,10 +4,10 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from remit.awareness.cards import CardRoot, card_roots
-from remit.awareness.scorers import Rank, Scorers, load_scorers
-from remit.config.settings_table import Settings
-from remit.runtime.awareness_config import AwarenessConfig
+from remit.config.settings.table import Settings
+from remit.features.cards.config import AwarenessConfig
+from remit.features.cards.library import CardRoot, card_roots
+from remit.features.cards.scorers import Rank, Scorers, load_scorers
 
 
 def searched_for_cards(settings: Settings) -> tuple[CardRoot, ...]:
@@ -55,10 +55,10 @@ def configured_scorers(settings: Settings) -> Scorers:
 
 
 def _make_ranker(settings: Settings) -> Rank:
-    from remit.app.searching import make_embedder  # noqa: PLC0415 - numpy and the vectors
-    from remit.discovery.index import Indexer  # noqa: PLC0415 - the same
-    from remit.discovery.vectors import VectorCache  # noqa: PLC0415 - the same
-    from remit.runtime.card_ranker import CardRanker  # noqa: PLC0415 - the same
+    from remit.app.search_engine import make_embedder  # noqa: PLC0415 - numpy and the vectors
+    from remit.features.cards.ranker import CardRanker  # noqa: PLC0415 - the same
+    from remit.features.discovery.index import Indexer  # noqa: PLC0415 - the same
+    from remit.features.discovery.vectors import VectorCache  # noqa: PLC0415 - the same
 
     return CardRanker(lambda: Indexer(make_embedder(settings), VectorCache()))
 
@@ -70,7 +70,7 @@ def token_count(settings: Settings) -> Callable[[str], int]:
     def count(text: str) -> int:
         nonlocal counting
         if counting is None:
-            from remit.discovery.counting import make_counter  # noqa: PLC0415 - a tokenizer
+            from remit.features.discovery.counting import make_counter  # noqa: PLC0415 - a tokenizer
 
             counting = make_counter(settings.token_counter).count
         return counting(text)

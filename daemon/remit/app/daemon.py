@@ -7,40 +7,102 @@ import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import anyio
+import msgspec
 import structlog
 
 from remit import __version__
-from remit.app.awaring import awaring
+from remit.app.cards import awaring
 from remit.app.descriptors import Shares, share_descriptors
-from remit.app.discovering import discovering
+from remit.app.discovery import discovering
 from remit.app.handlers import load_all_handlers
-from remit.app.launching import forget_identity, launching
-from remit.app.opening import open_services
-from remit.app.secrets import first_keys
-from remit.app.upstreaming import upstreaming
-from remit.app.watch import watch_definitions
-from remit.app.web import web
+from remit.app.http import web
+from remit.app.open import open_services
+from remit.app.processes import forget_identity, launching
+from remit.app.upstreams import upstreaming
 from remit.app.workbench import definition_paths
-from remit.config.home import Home, ipc_endpoint, is_socket_path, prepare_home
-from remit.config.launch_user import launch_user
-from remit.config.lock import hold_lock
-from remit.config.served import remember_extensions, remember_served
-from remit.config.settings_table import Settings
+from remit.config.settings.home import Home, ipc_endpoint, is_socket_path, prepare_home
+from remit.config.settings.launch_user import launch_user
+from remit.config.settings.lock import hold_lock, remember_extensions, remember_served
+from remit.config.settings.table import Settings
 from remit.errors import HomeError, StoreError
 from remit.faces.zmq import Face, Limits, serve
 from remit.faces.zmq.peers import Peer
-from remit.model.cause import Cause
-from remit.runtime.dispatcher import Dispatcher
-from remit.runtime.full_reload import reload_everything
-from remit.runtime.handler import Handler
-from remit.runtime.services import Services
-from remit.runtime.table import HandlerTable
-from remit.store.audit_head import HeadFile, HeadKeeper
-from remit.store.reserve import Reserve
-from remit.store.sqlite import SqliteStore
+from remit.kernel.authority.handlers import HandlerTable
+from remit.kernel.dispatch.dispatcher import Dispatcher
+from remit.kernel.dispatch.handler import Handler
+from remit.kernel.dispatch.services import Services
+from remit.kernel.reload.full_reload import reload_everything
+from remit.kernel.reload.watch import watch_definitions
+from remit.kernel.store.audit_head import HeadFile, HeadKeeper
+from remit.kernel.store.reserve import Reserve
+from remit.kernel.store.sqlite import SqliteStore
+from remit.model.principal import OPERATOR_ID, Cause
+from remit_client.errors import BadKey
+from remit_client.keys import Key, load_key, new_key, save_key
+
+# The keys of an installation: the server's own, and the operator's.
+
+
+class Keys(msgspec.Struct, frozen=True):
+    """What the daemon needs of its keys: its own secret, and the public half of the operator's."""
+
+    server_secret: str
+    server_public: str
+    operator_public: str
+
+
+def first_keys(home: Home) -> Keys:
+    """The keys of this home; missing ones are made, so the first start just works.
+
+    Raises:
+        HomeError: a key cannot be read or written, or the public key beside the server's is
+            another one's.
+    """
+    server = _key(home.server_key, "server")
+    public = home.server_public_key
+    if not public.exists():
+        _write(public, server.public_key + "\n")
+    if public.read_text(encoding="ascii").strip() != server.public_key:
+        raise HomeError(
+            f"{public} does not belong to {home.server_key}",
+            hint=f"rm {public}; it is made again at the next start",
+        )
+    operator = _key(home.operator_key, OPERATOR_ID)
+    return Keys(server.secret_key, server.public_key, operator.public_key)
+
+
+def _key(path: Path, name: str) -> Key:
+    try:
+        if path.exists():
+            return load_key(path)
+        key = new_key(name)
+        save_key(path, key)
+    except BadKey as error:
+        raise HomeError(
+            error.message, hint=error.hint or f"restore {path} from a backup"
+        ) from error
+    except OSError as error:
+        raise _unwritable(path, error) from error
+    return key
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="ascii")
+        path.chmod(0o644)  # whatever the umask: others may read it, and no more
+    except OSError as error:
+        path.unlink(missing_ok=True)  # an empty one would be taken for another server's
+        raise _unwritable(path, error) from error
+
+
+def _unwritable(path: Path, error: OSError) -> HomeError:
+    message = f"{path} cannot be written: {error.strerror or error}"
+    return HomeError(message, hint="make room, or choose another home with --home")
+
 
 log = structlog.get_logger()
 

@@ -12,8 +12,8 @@ import msgspec
 
 import remit_client
 from remit.app.daemon import run_daemon
-from remit.config.home import Home
-from remit.config.settings_table import Settings
+from remit.config.settings.home import Home
+from remit.config.settings.table import Settings
 from remit_client.keys import Key
 
 Say = Callable[[str, dict[str, Any]], None]

@@ -6,7 +6,7 @@ import sys
 
 import msgspec
 
-from remit.config.settings_table import Settings
+from remit.config.settings.table import Settings
 from remit.errors import SettingsError
 
 _LATER = 16

@@ -5,42 +5,42 @@ from pathlib import Path
 
 import msgspec
 
-from remit.config.settings_table import Settings
-from remit.runtime.handler import Handler
-from remit.runtime.loading import ModuleFailure, load_handlers, plugin_modules
-from remit.runtime.registry import REGISTRY
+from remit.config.settings.table import Settings
+from remit.kernel.dispatch.handler import Handler
+from remit.kernel.dispatch.loading import ModuleFailure, load_handlers, plugin_modules
+from remit.kernel.dispatch.registry import REGISTRY
 
 BUILT_IN = (
-    "remit.builtins.current_time",
-    "remit.builtins.session_file_system",
-    "remit.builtins.stateless_todo_list",
-    "remit.builtins.test_math",
-    "remit.builtins.test_weather",
-    "remit.builtins.web_fetch",
-    "remit.handlers.agent",
-    "remit.handlers.agent_runtime",
-    "remit.handlers.agent_view",
-    "remit.handlers.audit",
-    "remit.handlers.awareness",
-    "remit.handlers.bill",
-    "remit.handlers.capability",
-    "remit.handlers.capability_making",
-    "remit.handlers.composition",
-    "remit.handlers.config",
-    "remit.handlers.conversation",
-    "remit.handlers.discovery",
-    "remit.handlers.event",
-    "remit.handlers.extension",
-    "remit.handlers.key",
-    "remit.handlers.message",
-    "remit.handlers.permission",
-    "remit.handlers.review",
-    "remit.handlers.session",
-    "remit.handlers.skill",
-    "remit.handlers.state",
-    "remit.handlers.system",
-    "remit.handlers.token",
-    "remit.handlers.upstream",
+    "remit.features.builtins.time",
+    "remit.features.files.events",
+    "remit.features.builtins.todo",
+    "remit.features.builtins.testing",
+    "remit.features.builtins.testing",
+    "remit.features.web.events",
+    "remit.features.agents.events",
+    "remit.features.agents.runtime",
+    "remit.features.agents.views",
+    "remit.features.audit.events",
+    "remit.features.cards.events",
+    "remit.features.bill.events",
+    "remit.features.permissions.capabilities",
+    "remit.features.capabilities.events",
+    "remit.features.permissions.profiles",
+    "remit.kernel.reload.events",
+    "remit.features.messages.events",
+    "remit.features.discovery.events",
+    "remit.features.messages.events",
+    "remit.features.extensions.events",
+    "remit.features.agents.keys",
+    "remit.features.messages.events",
+    "remit.features.permissions.check",
+    "remit.features.reviews.events",
+    "remit.features.sessions.events",
+    "remit.features.skills.events",
+    "remit.features.state.events",
+    "remit.features.tools.events",
+    "remit.features.agents.keys",
+    "remit.features.upstreams.events",
 )
 
 

@@ -7,7 +7,7 @@ from typing import TextIO, cast
 
 import structlog
 
-from remit.config.settings_table import Settings
+from remit.config.settings.table import Settings
 
 
 class Lines:

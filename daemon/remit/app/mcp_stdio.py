@@ -18,9 +18,9 @@ import anyio
 import msgspec
 import structlog
 
-from remit.config.home import Home
-from remit.config.lock import running_pid
-from remit.config.settings_table import Settings
+from remit.config.settings.home import Home
+from remit.config.settings.lock import running_pid
+from remit.config.settings.table import Settings
 from remit.errors import InvalidDataError, NotFoundError, RemitError, with_code
 from remit_client.client import Client, connect
 from remit_client.errors import RemitError as ClientError

@@ -13,18 +13,18 @@ from remit.app.card_settings import (
     token_count,
 )
 from remit.app.workbench import open_workbench
-from remit.awareness.cards import CardLibrary, CardSet
-from remit.awareness.inject import rendered
-from remit.awareness.ready_card import ReadyCard
-from remit.awareness.scorers import CardScorer
-from remit.awareness.select import select
-from remit.awareness.selection import Selection, Situation
-from remit.awareness.window import Window
-from remit.config.settings_table import Settings
+from remit.config.settings.table import Settings
 from remit.errors import NotFoundError
+from remit.features.cards.folder import ReadyCard
+from remit.features.cards.inject import rendered
+from remit.features.cards.library import CardLibrary, CardSet
+from remit.features.cards.scorers import CardScorer
+from remit.features.cards.select import select
+from remit.features.cards.selection import Selection, Situation
+from remit.features.cards.views import card_entry, card_state, unbound
+from remit.features.cards.window import Window
 from remit.model.place import DefinitionError
 from remit.model.suggest import did_you_mean
-from remit.runtime.card_view import card_entry, card_state, unbound
 
 
 def read_cards(settings: Settings) -> CardSet:

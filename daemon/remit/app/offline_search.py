@@ -4,16 +4,15 @@ from typing import Any
 
 import msgspec
 
-from remit.app.discovering import gatherer, usual_config
-from remit.app.searching import make_engine
-from remit.app.subjects import grant_of_subject
-from remit.app.workbench import Workbench
-from remit.config.settings_table import Settings
-from remit.discovery.binding import bind_skills
-from remit.discovery.lessons import NO_LESSONS
-from remit.runtime.event_descriptors import event_descriptors
-from remit.runtime.finder import join
-from remit.runtime.finding import DiscoveryConfig, Filters, options_of, present
+from remit.app.discovery import gatherer, usual_config
+from remit.app.search_engine import make_engine
+from remit.app.workbench import Workbench, grant_of_subject
+from remit.config.settings.table import Settings
+from remit.features.discovery.answers import DiscoveryConfig, Filters, options_of, present
+from remit.features.discovery.descriptors import event_descriptors
+from remit.features.discovery.experience import NO_LESSONS
+from remit.features.discovery.service import join
+from remit.features.skills.binding import bind_skills
 
 
 def discover_offline(

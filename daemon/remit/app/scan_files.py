@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from remit.app.scan_tools import servers_in, tools_in
-from remit.awareness.described import Kind, SourceFile, Subject, Text
-from remit.config.extension_file import EXTENSION_FILE
-from remit.config.frontmatter import split_frontmatter
-from remit.config.json_strings import JsonString, json_strings
-from remit.config.manifest_file import MANIFEST_FILE
-from remit.config.skill_file import SKILL_FILE
+from remit.config.strict.frontmatter import split_frontmatter
+from remit.config.strict.json import JsonString, json_strings
+from remit.features.scan.subjects import Kind, SourceFile, Subject, Text
+from remit.features.skills.extension_file import EXTENSION_FILE
+from remit.features.skills.manifest_file import MANIFEST_FILE
+from remit.features.skills.skill_file import SKILL_FILE
 from remit.model.place import DefinitionError, Place, Problem
 
 MAX_FILE = 64 << 20

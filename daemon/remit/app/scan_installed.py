@@ -8,18 +8,18 @@ from typing import Any
 from remit.app.card_settings import searched_for_cards
 from remit.app.scan_files import shown, walk
 from remit.app.workbench import definition_files
-from remit.awareness.described import Kind, SourceFile, Subject, Text, role_of
-from remit.config.files import Files
-from remit.config.home import Home
-from remit.config.nodes import Mapping as YamlMapping
-from remit.config.nodes import Node, Scalar, Sequence, parse_yaml
-from remit.config.settings_table import Settings
-from remit.discovery.scan import directories
+from remit.config.definitions.files import Files
+from remit.config.settings.home import Home
+from remit.config.settings.table import Settings
+from remit.config.strict.yaml import Mapping as YamlMapping
+from remit.config.strict.yaml import Node, Scalar, Sequence, parse_yaml
+from remit.features.scan.subjects import Kind, SourceFile, Subject, Text, role_of
+from remit.features.skills.scan import directories
+from remit.kernel.dispatch.handler import Handler
 from remit.model.descriptor import tool_id
 from remit.model.place import DefinitionError, Place
-from remit.policy.toolnames import tool_names
+from remit.policy.tool_names import tool_names
 from remit.policy.universe import make_universe
-from remit.runtime.handler import Handler
 
 
 def installed_files(settings: Settings) -> Iterator[tuple[Path, Kind | None]]:

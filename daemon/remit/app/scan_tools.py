@@ -7,8 +7,8 @@ as surely as descriptions do.
 from collections.abc import Iterator
 from pathlib import PurePath
 
-from remit.awareness.described import SourceFile, Subject, Text, role_of
-from remit.config.json_strings import JsonString, Path
+from remit.config.strict.json import JsonString, Path
+from remit.features.scan.subjects import SourceFile, Subject, Text, role_of
 
 _FORM = (
     "type object string number integer boolean array null properties required items enum default "

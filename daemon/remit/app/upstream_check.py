@@ -16,18 +16,18 @@ import structlog
 
 from remit.app.upstream_looks import pins_of, server_view
 from remit.app.workbench import load_universe
-from remit.config.secret_source import secret_value
-from remit.config.settings_table import Settings
-from remit.config.upstream_pins import KnownServer, Pins
+from remit.config.settings.table import Settings
 from remit.errors import RemitError
+from remit.features.upstreams.client.client import Link
+from remit.features.upstreams.client.types import Listing
+from remit.features.upstreams.pinning import after_listing
+from remit.features.upstreams.pins import KnownServer, Pins
+from remit.features.upstreams.secrets import secret_value
+from remit.features.upstreams.trust import Judge, neighbours_of
+from remit.kernel.processes.tether import tethered
 from remit.model.upstream import Upstream
-from remit.policy.outside_names import visible
+from remit.policy.tool_names import visible
 from remit.policy.universe import Universe
-from remit.runtime.outside_judge import Judge, neighbours_of
-from remit.runtime.outside_pinning import after_listing
-from remit.runtime.tether import tethered
-from remit.upstream.link import Link
-from remit.upstream.shapes import Listing
 
 AT_ONCE = 4
 _OWNER = "check"

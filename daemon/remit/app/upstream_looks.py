@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from remit.config.home import Home
-from remit.config.settings_table import Settings
-from remit.config.upstream_file import inspect_upstreams, upstreams_path
-from remit.config.upstream_pins import KnownServer, Pin, Pins, read_pins
+from remit.config.settings.home import Home
+from remit.config.settings.table import Settings
+from remit.features.upstreams.file import inspect_upstreams, upstreams_path
+from remit.features.upstreams.pins import KnownServer, Pin, Pins, read_pins
 from remit.model.upstream import Upstream
-from remit.policy.outside_names import effect_of, is_let_in, outside_event, visible
+from remit.policy.tool_names import effect_of, is_let_in, outside_event, visible
 
 OFFLINE = "offline"
 """The state of a server that nobody has asked."""

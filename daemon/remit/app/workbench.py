@@ -4,31 +4,36 @@ The same computation as in the daemon, over the same: the definition files, and 
 stored. So a command without a daemon answers as a daemon would that was started now.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
 from remit.app.handlers import load_all_handlers
-from remit.app.outside_offline import outside_handlers
-from remit.config.files import Files, read_files
-from remit.config.home import Home
-from remit.config.home_files import check_file
-from remit.config.lock import running_pid
-from remit.config.settings_table import Settings
-from remit.config.starter import starter_dir
-from remit.errors import HomeError, InvalidNameError
+from remit.app.offline_upstreams import outside_handlers
+from remit.config.definitions.files import Files, read_files, starter_dir
+from remit.config.settings.home import Home
+from remit.config.settings.home_files import check_file
+from remit.config.settings.lock import running_pid
+from remit.config.settings.table import Settings
+from remit.errors import HomeError, InvalidNameError, NotFoundError
+from remit.kernel.authority.explanation import explain_holder, explain_profile
+from remit.kernel.authority.fleet import Fleet
+from remit.kernel.authority.revision import compile_files
+from remit.kernel.authority.standing import LAST_GOOD, Standing, standing_of
+from remit.kernel.dispatch.handler import Handler
+from remit.kernel.dispatch.loading import ModuleFailure
 from remit.model.event import EventSpec
+from remit.model.grant import Grant
 from remit.model.names import parse_event_name
 from remit.model.place import DefinitionError, Place, Problem
+from remit.model.suggest import did_you_mean
 from remit.policy.catalogue import Catalogue
+from remit.policy.obstacles import Obstacle
+from remit.policy.tool_names import server_of
 from remit.policy.universe import Universe, make_universe
-from remit.runtime.authority import compile_files
-from remit.runtime.fleet import Fleet
-from remit.runtime.handler import Handler
-from remit.runtime.loading import ModuleFailure
-from remit.runtime.standing import LAST_GOOD, Standing, standing_of
 
 MAX_EVENT_LIST = 4 << 20
 
@@ -170,7 +175,7 @@ def read_standing(settings: Settings) -> Standing:
         raise HomeError(message, hint=hint) from error
     for suffix in ("", "-wal", "-shm"):
         check_file(database.with_name(f"{database.name}{suffix}"))
-    from remit.store.snapshot import read_snapshot  # noqa: PLC0415 - sqlite3 costs 6 ms
+    from remit.kernel.store.snapshot import read_snapshot  # noqa: PLC0415 - sqlite3 costs 6 ms
 
     return standing_of(read_snapshot(database, LAST_GOOD))
 
@@ -232,3 +237,89 @@ def read_event_list(path: Path) -> list[EventSpec]:
 def settings_with(settings: Settings, **changes: Any) -> Settings:
     """The same settings with some values replaced."""
     return msgspec.structs.replace(settings, **changes)
+
+
+# Whom a command asks about: an agent of the home, or a profile of the definitions.
+
+
+_MOST_NAMED = 5
+
+
+def is_agent(bench: Workbench, subject: str, *, files_first: bool = False) -> bool:
+    """Tell whether a subject is an agent; a profile of that name counts first if asked for.
+
+    Raises:
+        NotFoundError: it is neither.
+    """
+    profiles = bench.catalogue.compositions
+    if subject in bench.fleet and not (files_first and subject in profiles):
+        return True
+    if subject not in profiles:
+        known = [*profiles, *bench.fleet.names()]
+        also = ", and no agent of that name" if len(bench.fleet) else ""
+        message = f"there is no profile {subject!r}{also}"
+        raise NotFoundError(message, hint=did_you_mean(subject, known))
+    return False
+
+
+def grant_of_subject(bench: Workbench, subject: str, *, files_first: bool = False) -> Grant:
+    """What an agent or a profile holds now.
+
+    Raises:
+        NotFoundError: there is neither.
+    """
+    if is_agent(bench, subject, files_first=files_first):
+        return bench.fleet.grant(subject, bench.catalogue)
+    return bench.fleet.with_made(bench.catalogue.grants[subject], bench.catalogue)
+
+
+def explain_subject(
+    bench: Workbench,
+    settings: Settings,
+    subject: str,
+    event: str,
+    session: str | None,
+    *,
+    files_first: bool,
+) -> dict[str, Any]:
+    """Explain a decision about an agent or a profile.
+
+    Raises:
+        NotFoundError: there is neither.
+    """
+    fleet, catalogue = bench.fleet, bench.catalogue
+    outside = partial(_outside_obstacle, settings)
+    if is_agent(bench, subject, files_first=files_first):
+        return explain_holder(fleet, catalogue, subject, event, session=session, outside=outside)
+    return explain_profile(fleet, catalogue, subject, event, outside=outside)
+
+
+def _outside_obstacle(settings: Settings, event: str) -> Obstacle | None:
+    if not server_of(event):
+        return None
+    from remit.features.upstreams.file import inspect_upstreams, upstreams_path  # noqa: PLC0415
+    from remit.features.upstreams.obstacle import outside_obstacle  # noqa: PLC0415
+    from remit.features.upstreams.pins import read_pins  # noqa: PLC0415 - only for outside tools
+
+    upstreams = inspect_upstreams(upstreams_path(settings)).upstreams
+    known = read_pins(Home(settings.home).upstreams, [one.name for one in upstreams]).known
+    return outside_obstacle({one.name: (one, known.get(one.name)) for one in upstreams}, event)
+
+
+def abandoned_agents(bench: Workbench) -> Iterator[Problem]:
+    """Profiles that living agents run under, and that are not defined."""
+    users: dict[str, list[str]] = {}
+    for agent in bench.fleet.all():
+        profile = agent.spec.profile
+        if profile and profile not in bench.catalogue.compositions:
+            users.setdefault(profile, []).append(agent.id)
+    for profile, names in sorted(users.items()):
+        more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+        listed = ", ".join(names[:_MOST_NAMED]) + more
+        yield Problem(
+            Place(bench.files.folder or bench.files.catalogue),
+            "profile_in_use",
+            f"there is no profile {profile!r}, and living agents run under it: {listed}",
+            "define it again, or end them: remit revoke AGENT; they keep what everybody has",
+            severity="warning",
+        )

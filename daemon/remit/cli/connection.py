@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from remit.cli.options import variables_of
-from remit.config.home import Home
-from remit.config.lock import running_pid
-from remit.config.settings_table import Settings
+from remit.config.settings.home import Home
+from remit.config.settings.lock import running_pid
+from remit.config.settings.table import Settings
 from remit.errors import NotFoundError, with_code
 from remit.model.place import DefinitionError, Place, Problem
 from remit.model.suggest import did_you_mean
 
 if TYPE_CHECKING:
-    from remit.config.files import Files
+    from remit.config.definitions.files import Files
     from remit_client.sync import Client
 
 
@@ -219,7 +219,7 @@ def plan_by_daemon(settings: Settings, folder: Path | None) -> Any:
 
 def _plan_of(settings: Settings, files: "Files") -> Any:
     """Let the daemon compile files that it has not got, against the events that it has."""
-    from remit.config.definitions import parse_definitions  # noqa: PLC0415 - only for plans
+    from remit.config.definitions.parse import parse_definitions  # noqa: PLC0415 - only for plans
 
     errors = [problem for problem in parse_definitions(files).problems if problem.is_error]
     if errors:

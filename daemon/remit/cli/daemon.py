@@ -3,18 +3,21 @@
 import gc
 import re
 import shlex
+import shutil
 import sys
+import tempfile
+from pathlib import Path
 from typing import Any
 
 import click
 import msgspec
 
 from remit.cli import completion
-from remit.cli.once import refuse_duplicates
 from remit.cli.options import SECONDS, Asked, asked
 from remit.cli.outcome import fail, next_step, print_json, say
-from remit.config.setting_groups import GROUPS, group_of
-from remit.config.settings_table import SETTINGS
+from remit.config.settings.setting import GROUPS, group_of
+from remit.config.settings.table import SETTINGS
+from remit.config.strict.json import refuse_duplicates
 from remit.errors import InvalidDataError, RemitError, with_code
 
 MAX_DESCRIPTORS = 65_536
@@ -125,7 +128,7 @@ def call(  # noqa: PLR0913 - one argument an option
 ) -> None:
     """Call EVENT of the running daemon; a value that is JSON is taken as JSON, else as text."""
     from remit.cli.connection import connected  # noqa: PLC0415 - zmq, only with a daemon
-    from remit.runtime.decoding import check_value  # noqa: PLC0415 - the same
+    from remit.kernel.dispatch.decode import check_value  # noqa: PLC0415 - the same
 
     request = _request_data(pairs, data)
     check_value(request)
@@ -188,3 +191,75 @@ def _value(text: str) -> Any:
     if isinstance(found, dict | list):
         refuse_duplicates(text, text)
     return found
+
+
+# `remit demo`: the first thing a newcomer types.
+
+
+@click.command()
+@asked
+def demo(ask: Asked) -> None:
+    """Watch three scripted agents work on a real daemon; no network, nothing is kept."""
+    import anyio  # noqa: PLC0415 - the daemon's parts, only here
+
+    from remit.app.demo import run_demo  # noqa: PLC0415
+    from remit.app.logs import configure_logs  # noqa: PLC0415
+
+    folder = Path(tempfile.mkdtemp(prefix="remit-demo-"))
+    settings = ask.settings(log_level="error")
+    settings = _in(settings, folder)
+    configure_logs(settings)
+    steps: list[dict[str, Any]] = []
+
+    def show(kind: str, facts: dict[str, Any]) -> None:
+        if ask.as_json:
+            steps.append({"kind": kind, **facts})
+        else:
+            say(_LINES[kind](facts))
+            sys.stdout.flush()
+
+    try:
+        totals = anyio.run(run_demo, settings, show)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    if ask.as_json:
+        print_json({"steps": steps, "totals": totals})
+        return
+    say(f"\n{totals['allowed']} allowed, {totals['denied']} denied, each with its reason")
+    next_step("why base_multi_agent agent:terminate")
+
+
+def _in(settings: Any, folder: Path) -> Any:
+    """The shipped definitions in a home of their own, whatever is configured."""
+    import msgspec  # noqa: PLC0415
+
+    return msgspec.structs.replace(
+        settings, home=folder, catalogue=None, compositions=None, handlers=(), endpoint=""
+    )
+
+
+def _daemon(facts: dict[str, Any]) -> str:
+    return (
+        f"a daemon with {facts['profiles']} profiles and {facts['events']} events; "
+        "lead, scout and worker begin\n"
+    )
+
+
+def _step(facts: dict[str, Any]) -> str:
+    mark = click.style("allow", fg="green") if facts["ok"] else click.style("DENY ", fg="red")
+    line = f"{mark}  {facts['agent']:7} {facts['event']:20} {facts['why']}"
+    if facts["ok"]:
+        return line
+    places = ", ".join(facts["rules"]) or "nothing grants it"
+    return f"{line}\n         {facts['reason']}: {places}  (decision {facts['decision']})"
+
+
+def _bill(facts: dict[str, Any]) -> str:
+    saved = 100 - round(100 * facts["sent"] / max(1, facts["full_dump"]))
+    return (
+        f"bill   {facts['agent']:7} {facts['tools']} tools in about {facts['sent']} tokens, "
+        f"{saved} % less than {facts['full_dump']} with all schemas"
+    )
+
+
+_LINES = {"daemon": _daemon, "step": _step, "bill": _bill}

@@ -20,12 +20,12 @@ from remit.cli.outcome import (
     say_hint,
     say_source,
 )
-from remit.config.launch_commands import Commands, launcher_warnings
-from remit.config.settings_table import Settings
+from remit.config.definitions.launchers import Commands, launcher_warnings
+from remit.config.settings.table import Settings
 from remit.errors import InvalidDataError, NotFoundError
+from remit.kernel.authority.plans import plan_between
 from remit.model.suggest import did_you_mean
 from remit.policy.lint import lint as find_drift
-from remit.runtime.plans import plan_between
 
 Folder = click.Path(exists=True, file_okay=False, path_type=Path)
 
@@ -196,8 +196,8 @@ def lint(ask: Asked) -> None:
 @asked_about_definitions
 def migrate(ask: Asked, file: Path, *, write: bool) -> None:
     """Turn the explicit list of a composition FILE into capabilities that resolve to the same."""
-    from remit.config.rewrite import rewrite_composition  # noqa: PLC0415 - only this needs them
-    from remit.policy.migrate import migrate as migrate_profile  # noqa: PLC0415
+    from remit.config.migrate.migrate import migrate as migrate_profile  # noqa: PLC0415
+    from remit.config.migrate.rewrite import rewrite_composition  # noqa: PLC0415 - only this needs them
 
     _refuse_catalogue(file)
     ask.definitions()
@@ -228,7 +228,7 @@ def _refuse_catalogue(file: Path) -> None:
     Raises:
         InvalidDataError: the file defines capabilities.
     """
-    from remit.config.nodes import Mapping, parse_yaml  # noqa: PLC0415 - only this needs it
+    from remit.config.strict.yaml import Mapping, parse_yaml  # noqa: PLC0415 - only this needs it
 
     node, _ = parse_yaml(file.read_bytes(), str(file))
     keys = {key.text for key, _ in node.pairs} if isinstance(node, Mapping) else set()

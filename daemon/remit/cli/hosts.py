@@ -12,21 +12,23 @@ from remit.cli import completion
 from remit.cli.keys import NAME
 from remit.cli.options import Asked, asked_about_definitions
 from remit.cli.outcome import next_step, print_json, say_source
-from remit.config.home import Home
-from remit.config.settings_table import Settings
+from remit.config.settings.home import Home
+from remit.config.settings.table import Settings
 from remit.errors import InvalidDataError, NotFoundError
-from remit.policy.compiler import resolve as resolve_profile
-from remit.policy.host_arguments import SERVER_NAME, Server, claude_arguments
-from remit.policy.host_config import (
+from remit.features.tools.formats import (
     FILES,
     HOSTS,
+    SERVER_NAME,
     TOKEN_VARIABLE,
     Host,
+    Server,
+    claude_arguments,
     http_config,
     servers_key,
     stdio_config,
 )
-from remit.runtime.own_command import own_command
+from remit.kernel.processes.own_command import own_command
+from remit.policy.compile import resolve as resolve_profile
 
 _MCP_PATH = "/mcp"
 

@@ -6,15 +6,14 @@ from pathlib import Path
 
 import click
 
-from remit.app.checkup import examine
-from remit.app.checkup_look import Check
+from remit.app.doctor.look import Check
+from remit.app.doctor.report import examine
 from remit.cli.invocation import as_invoked
 from remit.cli.options import Asked, asked, asked_about_definitions
 from remit.cli.outcome import NO, next_step, print_json, say, say_hint
-from remit.config.home import Home
-from remit.config.lock import running_pid
-from remit.config.served import mismatches, other_settings, plain, served_here
-from remit.config.settings_table import SETTINGS
+from remit.config.settings.home import Home
+from remit.config.settings.lock import mismatches, other_settings, plain, running_pid, served_here
+from remit.config.settings.table import SETTINGS
 from remit.errors import NotFoundError
 
 _MARKS = {"fine": ("ok", "green"), "warning": ("warn", "yellow"), "broken": ("BAD", "red")}
@@ -94,7 +93,7 @@ def completion(shell: str | None) -> None:
     """Print the completion script of SHELL; the one you use when absent."""
     from click.shell_completion import get_completion_class  # noqa: PLC0415
 
-    from remit.cli.completion_bash import RemitBash  # noqa: PLC0415
+    from remit.cli.completion import RemitBash  # noqa: PLC0415
     from remit.cli.main import COMPLETE, remit  # noqa: PLC0415
 
     name = shell or Path(os.environ.get("SHELL", "bash")).name

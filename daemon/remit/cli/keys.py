@@ -11,7 +11,7 @@ from remit.cli import completion
 from remit.cli.connection import connected
 from remit.cli.options import Asked, asked
 from remit.cli.outcome import counted, next_step, print_json, say
-from remit.config.home import Home
+from remit.config.settings.home import Home
 from remit.errors import ConflictError, HomeError, InvalidDataError
 
 NAME = r"[a-z][a-z0-9_-]{0,63}"

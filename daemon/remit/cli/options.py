@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 import click
 import msgspec
 
-from remit.config.served import as_served, check_served
-from remit.config.settings import load_settings
-from remit.config.settings_table import Settings
+from remit.config.settings.load import load_settings
+from remit.config.settings.lock import as_served, check_served
+from remit.config.settings.table import Settings
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

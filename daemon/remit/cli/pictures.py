@@ -18,7 +18,7 @@ from remit.model.suggest import did_you_mean
 @click.option("--json", is_flag=True, expose_value=False, help="A schema is always JSON.")
 def schema(kind: str) -> None:
     """Print the JSON Schema of a kind of file, for editors that complete and check."""
-    from remit.config.schema import SCHEMAS  # noqa: PLC0415 - only this command needs it
+    from remit.app.schemas import SCHEMAS  # noqa: PLC0415 - only this command needs it
 
     print_json(SCHEMAS[kind]())
 
@@ -36,9 +36,9 @@ def graph(ask: Asked, *, profile: str | None, out: Path | None, **forms: bool) -
     if len(chosen) > 1:
         raise click.UsageError(f"one picture at a time: choose one of --{', --'.join(chosen)}")
     from remit.app.workbench import open_workbench  # noqa: PLC0415
-    from remit.policy.graph import picture  # noqa: PLC0415
-    from remit.policy.graph_svg import to_svg  # noqa: PLC0415
-    from remit.policy.graph_text import to_dot, to_mermaid  # noqa: PLC0415
+    from remit.policy.graph.graph import picture  # noqa: PLC0415
+    from remit.policy.graph.svg import to_svg  # noqa: PLC0415
+    from remit.policy.graph.text import to_dot, to_mermaid  # noqa: PLC0415
 
     bench = open_workbench(ask.definitions(), ask.events)
     catalogue = bench.catalogue

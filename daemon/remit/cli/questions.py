@@ -5,9 +5,14 @@ from typing import Any
 
 import click
 
-from remit.app.outside_offline import outside_problems
-from remit.app.subjects import abandoned_agents, explain_subject
-from remit.app.workbench import open_workbench, source_of_daemon, source_of_files
+from remit.app.offline_upstreams import outside_problems
+from remit.app.workbench import (
+    abandoned_agents,
+    explain_subject,
+    open_workbench,
+    source_of_daemon,
+    source_of_files,
+)
 from remit.cli import completion
 from remit.cli.connection import daemon_answers, problems_in
 from remit.cli.invocation import invoked_as
@@ -25,16 +30,16 @@ from remit.cli.outcome import (
     say_problems,
     say_source,
 )
-from remit.config.launch_commands import Commands, launcher_warnings, list_warnings
-from remit.config.launch_user import launch_user
+from remit.config.definitions.launchers import Commands, launcher_warnings, list_warnings
+from remit.config.settings.launch_user import launch_user
+from remit.features.permissions.reports import check_report, grant_report
+from remit.kernel.authority.explanation import holders
 from remit.model.event import EFFECTS, Effect
 from remit.model.place import REQUEST, DefinitionError, Problem, by_place
 from remit.model.suggest import did_you_mean
 from remit.policy.catalogue import Catalogue
-from remit.policy.compiler import resolve as resolve_profile
+from remit.policy.compile import resolve as resolve_profile
 from remit.policy.questions import gives as what_it_gives
-from remit.runtime.explanation import holders
-from remit.runtime.report import check_report, grant_report
 
 
 @click.command()

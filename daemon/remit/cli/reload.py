@@ -11,7 +11,7 @@ from remit.cli.connection import problems_in
 from remit.cli.edits import Folder, in_folder, say_plan
 from remit.cli.options import Asked, asked
 from remit.cli.outcome import NO, counted, next_step, print_json, say, say_problems, say_source
-from remit.config.settings_table import Settings
+from remit.config.settings.table import Settings
 from remit.errors import HomeError, NotFoundError, RemitError
 
 

@@ -13,8 +13,8 @@ from remit.cli.options import Asked, asked
 from remit.cli.outcome import NO, counted, next_step, print_json, say, say_source
 
 if TYPE_CHECKING:
-    from remit.app.scanning import Scanned
-    from remit.awareness.alarm import Alarm, Level
+    from remit.app.scan import Scanned
+    from remit.features.scan.alarms import Alarm, Level
 
 _STDOUT = "-"
 _COLOURS = {"error": "red", "warning": "yellow", "note": "blue"}
@@ -44,8 +44,8 @@ def scan(ask: Asked, path: tuple[Path, ...], *, sarif: str | None, min_severity:
     only these folders of skills, answers to tools/list, and mcpServers files of hosts.
     """
     _check_sarif(ask, sarif)
-    from remit.app.scanning import scan_installation, scan_paths  # noqa: PLC0415 - the scanner
-    from remit.awareness.alarm import at_least  # noqa: PLC0415 - the same
+    from remit.app.scan import scan_installation, scan_paths  # noqa: PLC0415 - the scanner
+    from remit.features.scan.alarms import at_least  # noqa: PLC0415 - the same
 
     source = None
     if path:
@@ -76,7 +76,7 @@ def _check_sarif(ask: Asked, sarif: str | None) -> None:
 
 
 def _give_sarif(told: "tuple[Alarm, ...]", target: str) -> None:
-    from remit.awareness.sarif import sarif  # noqa: PLC0415 - only this form needs it
+    from remit.features.scan.sarif import sarif  # noqa: PLC0415 - only this form needs it
 
     document = sarif(told, version=__version__)
     if target == _STDOUT:

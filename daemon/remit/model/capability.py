@@ -5,9 +5,28 @@ from typing import Any, Literal
 import msgspec
 
 from remit.model.limits import NO_LIMITS, Limits
-from remit.model.mount import Mount
-from remit.model.patterns import EventPattern
+from remit.model.names import EventPattern
 from remit.model.place import Place
+
+# A file that a capability brings into the session file system of those who hold it.
+
+
+MAX_MOUNTS = 32
+MAX_MOUNT_BYTES = 65_536
+
+
+class Mount(msgspec.Struct, frozen=True):
+    """One file."""
+
+    path: str
+    content: bytes
+    read_only: bool = True
+    """False: a holder may change it in its own session, and only there."""
+
+    def to_json(self) -> dict[str, Any]:
+        """What counts when definitions are compared."""
+        return msgspec.structs.asdict(self)
+
 
 Status = Literal["available", "coming_soon", "deprecated", "retired"]
 Inject = Literal["always", "relevant", "never"]

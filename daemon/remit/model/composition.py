@@ -5,13 +5,14 @@ from typing import Any, Literal
 
 import msgspec
 
-from remit.model.capability import Ref
+from remit.model.agent import MAX_RESTARTS, Ready, Restart
+from remit.model.capability import Capability, Ref
 from remit.model.event import PlacedEffect
-from remit.model.exposure import PlacedExposure
+from remit.model.grant import PlacedExposure
 from remit.model.json_schema import Path
-from remit.model.launch import MAX_RESTARTS, Ready, Restart
 from remit.model.limits import NO_LIMITS, Limits
-from remit.model.place import Place
+from remit.model.made import MadeCapability
+from remit.model.place import Place, Problem
 
 VariableType = Literal["string", "integer", "number", "boolean"]
 VARIABLE_TYPES: tuple[VariableType, ...] = ("string", "integer", "number", "boolean")
@@ -117,3 +118,21 @@ class Composition(msgspec.Struct, frozen=True, kw_only=True):
     mixins: tuple[Mixin, ...] = ()
     variables: tuple[Variable, ...] = ()
     parts: tuple[Part, ...] = ()
+
+
+# Everything operators wrote, parsed but not yet checked against each other.
+
+
+class Definitions(msgspec.Struct, frozen=True):
+    """The capabilities and compositions of one set of files, and what was wrong with the files."""
+
+    capabilities: tuple[Capability, ...] = ()
+    compositions: tuple[Composition, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    made: tuple[MadeCapability, ...] = ()
+    """What was made at run time, beside the files."""
+
+    @property
+    def is_unread(self) -> bool:
+        """Tell whether mistakes kept every capability from being read."""
+        return not self.capabilities and any(problem.is_error for problem in self.problems)

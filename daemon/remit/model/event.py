@@ -84,3 +84,19 @@ def is_looser(before: Effect | None, after: Effect | None) -> bool:
 def effect_at_most(spec: EventSpec, ceiling: Effect) -> bool:
     """Tell whether the event does no more than `ceiling`; an unknown effect never qualifies."""
     return spec.effect is not None and EFFECTS.index(spec.effect) <= EFFECTS.index(ceiling)
+
+
+# The answer to "may X do Y?".
+
+
+Reason = Literal[
+    "granted",
+    "explicit_deny",
+    "no_grant",
+    "unknown_event",
+    "review_pending",
+    "limit",
+    "revoked",
+    "unknown_agent",
+]
+GRANTED: Reason = "granted"

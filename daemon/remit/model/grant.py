@@ -1,16 +1,34 @@
-"""A grant: the compiled, immutable set of what a holder may do."""
+"""How many of its tools the host of an agent is shown before anybody looked for one."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
+from remit.model.agent import PlacedLaunch
 from remit.model.event import Effect
-from remit.model.exposure import Exposure
-from remit.model.launch import PlacedLaunch
 from remit.model.limits import NO_LIMITS, Limits
-from remit.model.patterns import EventPattern
-from remit.model.place import Problem
+from remit.model.names import EventPattern
+from remit.model.place import Place, Problem
+
+Exposure = Literal["all", "discovered", "turn"]
+EXPOSURES: tuple[Exposure, ...] = ("discovered", "turn", "all")
+"""From few tools to many. `discovered`: the pinned ones, and what it takes to search. `turn`: those
+as well, and the few that fit the last search. `all`: every tool."""
+
+
+SEARCH = "discovery:discover"
+"""The event by which the others are found; without it everything is listed, whatever is said."""
+
+
+class PlacedExposure(msgspec.Struct, frozen=True):
+    """What a profile says about it, and where."""
+
+    mode: Exposure
+    place: Place
+
+
+# A grant: the compiled, immutable set of what a holder may do.
 
 
 class Share(msgspec.Struct, frozen=True):

@@ -30,3 +30,14 @@ class Notice(msgspec.Struct, frozen=True, eq=False, gc=False):
             return True
         key = self.data.get("key") if isinstance(self.data, dict) else None
         return isinstance(key, str) and limits.allow_key(key)
+
+
+# Messages from one agent to another: the event that carries them, and their bounds.
+
+
+DIRECT_EVENT = "message:direct"
+MAX_WAITING = 100
+MAX_WAITING_BYTES = 2 << 20
+"""Of all that waits for one agent."""
+KEEP_SECONDS = 24 * 3600.0
+MESSAGE_BYTES = 65_536

@@ -6,7 +6,7 @@ from typing import Self
 import msgspec
 
 from remit.errors import InvalidPatternError
-from remit.model.patterns import EventPattern
+from remit.model.names import EventPattern
 from remit.model.place import Place
 
 _MODEL_TOOL = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")

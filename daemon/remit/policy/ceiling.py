@@ -9,13 +9,11 @@ from collections.abc import Iterable
 
 import msgspec
 
-from remit.model.decision import Reason
-from remit.model.event import PlacedEffect
-from remit.model.names import EventName
-from remit.model.patterns import EventPattern
+from remit.model.event import PlacedEffect, Reason
+from remit.model.names import EventName, EventPattern
 from remit.model.place import Problem
 from remit.policy.catalogue import Catalogue
-from remit.policy.flatten import Layer
+from remit.policy.layers import Layer
 
 
 class Caught(msgspec.Struct, frozen=True):

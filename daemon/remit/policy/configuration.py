@@ -12,7 +12,7 @@ from remit.model.composition import Flag
 from remit.model.json_schema import config_mistakes, shown
 from remit.model.place import REQUEST, Problem, Severity
 from remit.policy.catalogue import Catalogue
-from remit.policy.flatten import Layer
+from remit.policy.layers import Layer
 
 
 def written_problems(catalogue: Catalogue, flag: Flag) -> Iterator[Problem]:

@@ -14,9 +14,9 @@ from remit.model.suggest import did_you_mean
 from remit.model.tool import ToolEntry
 from remit.policy.catalogue import Catalogue
 from remit.policy.configuration import Missing, missing_configs
-from remit.policy.flatten import Layer, flatten
+from remit.policy.decide import confine
+from remit.policy.layers import Layer, flatten
 from remit.policy.lineage import bind
-from remit.policy.narrowing import confine
 from remit.policy.resolve import make_grant
 from remit.policy.warnings import check_entries, grant_warnings
 

@@ -11,14 +11,14 @@ import msgspec
 from remit.model.agent import Agent
 from remit.model.capability import Capability
 from remit.model.composition import Scalar
-from remit.model.decision import Reason
+from remit.model.event import Reason
 from remit.model.names import EventName
 from remit.model.place import REQUEST, Place
 from remit.policy.catalogue import Catalogue
 from remit.policy.ceiling import Caught, lets_through
-from remit.policy.compiler import layer_of
+from remit.policy.compile import layer_of
 from remit.policy.delegate import agent_layer
-from remit.policy.flatten import Layer
+from remit.policy.layers import Layer
 from remit.policy.obstacles import Obstacle, obstacles_to
 from remit.policy.remedies import NearMiss, Repair, bit_of, near_misses, repair_of
 from remit.policy.resolve import chosen, gated_capabilities, hold, refusals

@@ -5,11 +5,11 @@ from collections.abc import Iterable, Mapping
 
 from remit.errors import InvalidDataError
 from remit.model.composition import Composition, Scalar, Variable
+from remit.model.fields import matches
 from remit.model.place import Problem
 from remit.model.suggest import did_you_mean
-from remit.model.value_pattern import matches
-from remit.policy.flatten import same_value
-from remit.policy.order import circle_problem, dependencies_first
+from remit.policy.catalogue import circle_problem, dependencies_first
+from remit.policy.layers import same_value
 
 _TYPES: dict[str, tuple[type, ...]] = {
     "string": (str,),

@@ -5,7 +5,7 @@ from typing import Any
 
 from remit.model.place import Place, Problem, by_place
 from remit.policy.catalogue import Catalogue
-from remit.policy.toolnames import conflicts, tool_names
+from remit.policy.tool_names import conflicts, tool_names
 from remit.policy.universe import Universe
 
 Finding = dict[str, Any]

@@ -12,7 +12,7 @@ import msgspec
 from remit.model.capability import Capability
 from remit.model.grant import Grant, Share
 from remit.model.limits import NO_LIMITS, Limits
-from remit.model.made_capability import MadeCapability
+from remit.model.made import MadeCapability
 from remit.model.place import Problem
 from remit.policy.catalogue import Catalogue, Made
 from remit.policy.mounts import mount_conflicts

@@ -2,10 +2,9 @@
 
 from collections.abc import Iterable, Mapping
 
-from remit.model.capability import Capability
-from remit.model.file_path import parents
+from remit.model.capability import Capability, Mount
 from remit.model.grant import Grant
-from remit.model.mount import Mount
+from remit.model.paths import parents
 from remit.model.place import Problem
 
 

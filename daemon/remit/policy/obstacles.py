@@ -5,12 +5,11 @@ from typing import Any
 
 import msgspec
 
-from remit.model.names import EventName
-from remit.model.patterns import EventPattern
+from remit.model.names import EventName, EventPattern
 from remit.model.place import Place
 from remit.policy.catalogue import Catalogue
 from remit.policy.ceiling import excess_of, lets_through, way_out
-from remit.policy.flatten import Layer
+from remit.policy.layers import Layer
 from remit.policy.remedies import bit_of
 from remit.policy.resolve import chosen
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
+from remit.model.agent import NOTHING, Launch
 from remit.model.event import Effect, is_looser
 from remit.model.grant import Grant
-from remit.model.launch import NOTHING, Launch
 from remit.model.limits import is_wider
 
 MOST_AGENTS = 1_000

@@ -12,11 +12,11 @@ import msgspec
 from remit.model.composition import Composition, Scalar
 from remit.model.grant import Grant, Share
 from remit.model.limits import NO_LIMITS, Limits
-from remit.model.patterns import EventPattern
+from remit.model.names import EventPattern
 from remit.model.tool import ToolEntry
 from remit.policy.catalogue import Catalogue
 from remit.policy.ceiling import Caught, beyond, caught
-from remit.policy.flatten import Layer
+from remit.policy.layers import Layer
 from remit.policy.made import made_limits, shares_of
 from remit.policy.universe import Universe
 

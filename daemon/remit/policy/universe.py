@@ -11,8 +11,7 @@ from itertools import compress
 import msgspec
 
 from remit.model.event import EFFECTS, Effect, EventSpec, effect_at_most
-from remit.model.names import parse_event_name
-from remit.model.patterns import EventPattern
+from remit.model.names import EventPattern, parse_event_name
 
 _AFTER_ANY_NAME = "\U0010ffff"
 _FEW = 12

@@ -8,8 +8,8 @@ from remit.model.tool import KNOWN_MODEL_TOOLS, ToolEntry
 from remit.model.upstream import NAMESPACE
 from remit.policy.catalogue import Catalogue, dead_pattern
 from remit.policy.ceiling import ceiling_warnings
-from remit.policy.flatten import Layer
-from remit.policy.pins import exposure_warnings
+from remit.policy.exposure import exposure_warnings
+from remit.policy.layers import Layer
 
 
 def check_entries(catalogue: Catalogue, composition: Composition, layer: Layer) -> list[Problem]:

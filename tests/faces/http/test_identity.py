@@ -6,7 +6,7 @@ import anyio
 import pytest
 from tests.faces.http.world import PATIENCE, World, served
 
-from remit.store.memory import MemoryStore
+from remit.kernel.store.memory import MemoryStore
 
 
 async def status(world: World, headers: dict[str, str]) -> int:

@@ -10,7 +10,7 @@ import httpx
 from anyio.abc import SocketStream
 from tests.fakes import Desk, built_in_handlers, starter_files
 
-from remit.app.web import joined
+from remit.app.http import joined
 from remit.faces.http import HttpFace, Limits, Probes, Stream, serve
 
 PATIENCE = 10.0

@@ -16,8 +16,8 @@ from tests.faces.mcp.world import ERAS, PATIENCE, World, served
 from tests.fakes import Desk, built_in_handlers, texts
 
 from remit.faces.mcp.listeners import STREAMS
-from remit.model.meta_tool import META_TOOL
-from remit.runtime.registry import Registry
+from remit.kernel.dispatch.registry import Registry
+from remit.model.descriptor import META_TOOL
 
 BROKEN: dict[str, Any] = {"text": "\ud800", "key": {"\ud800": 1}, "pair": {(1, 2): 3}}
 SLOW = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "own_slow"}}

@@ -8,7 +8,7 @@ from mcp.shared.exceptions import MCPError
 from tests.faces.mcp.test_modes import modest, names
 from tests.faces.mcp.world import ERAS, World, served
 from tests.fakes import Desk, built_in_handlers, texts
-from tests.handlers.skill_shelf import SkillShelf
+from tests.features.skills.skill_shelf import SkillShelf
 
 BARE = """
   some:

@@ -10,7 +10,7 @@ from tests.faces.http.world import everything
 from tests.faces.mcp.test_tools import own_desk
 from tests.faces.mcp.world import ERAS, PATIENCE, World, served
 
-from remit.model.bearer import Bearer, Token
+from remit.model.principal import Bearer, Token
 
 ASKED = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
 ACCEPT = {"Accept": "application/json, text/event-stream"}

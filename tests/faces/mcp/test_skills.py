@@ -13,10 +13,10 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 from pydantic import ConfigDict
 from tests.faces.mcp.world import ERAS, served
-from tests.handlers.skill_shelf import TIDES, SkillShelf
+from tests.features.skills.skill_shelf import TIDES, SkillShelf
 
 from remit.errors import LimitError
-from remit.faces.mcp.skill_uris import Address, parse
+from remit.faces.mcp.skill_shapes import Address, parse
 from remit.faces.mcp.skills import EXTENSION, Skills
 
 PIXEL = b"\x89PNG\x00\xff"
@@ -286,7 +286,7 @@ async def test_a_skill_that_breaks_the_standard_is_a_prompt_and_no_entry(shelf: 
 
 
 async def test_long_lists_come_in_pages(shelf: SkillShelf, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("remit.runtime.skills.BODY_BYTES", 1)
+    monkeypatch.setattr("remit.features.skills.reading.BODY_BYTES", 1)
     async with hosted(shelf, "clerk", "2026-07-28") as client:
         first = await client.list_resources()
         assert first.next_cursor is not None

@@ -9,8 +9,8 @@ from tests.faces.mcp.world import ERAS, PATIENCE, served
 from tests.fakes import Desk, built_in_handlers, texts
 
 from remit.errors import ConflictError
-from remit.runtime.context import Context
-from remit.runtime.registry import Registry
+from remit.kernel.dispatch.context import Context
+from remit.kernel.dispatch.registry import Registry
 
 OWN = """
   base:

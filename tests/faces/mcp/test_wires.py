@@ -11,8 +11,8 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from remit.faces.mcp import wires
-from remit.faces.mcp.wires import Lines, Pipe
+from remit.faces.mcp import pipes as wires
+from remit.faces.mcp.pipes import Lines, Pipe
 
 PATIENCE = 10.0
 SIZES = {"a": 3, "b": 1_000_000, "c": 4_095, "d": 70_000}

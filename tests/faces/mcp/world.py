@@ -12,13 +12,11 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import ToolListChangedNotification
 from tests.fakes import Desk, built_in_handlers, starter_files
 
-from remit.app.web import joined
-from remit.app.web_mcp import MCP_PATH, mcp_joined
+from remit.app.http import MCP_PATH, joined, mcp_joined
 from remit.faces.http import Limits, Probes, Stream, serve
 from remit.faces.mcp.admission import Admission
 from remit.faces.mcp.endpoint import Endpoint
-from remit.model.bearer import Bearer
-from remit.model.cause import Cause
+from remit.model.principal import Bearer, Cause
 
 PATIENCE = 10.0
 ERAS = ("legacy", "2026-07-28")

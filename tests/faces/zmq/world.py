@@ -13,8 +13,8 @@ import msgspec
 import zmq
 
 from remit.faces.zmq import Face, Limits, serve
+from remit.kernel.dispatch.call import Call, Job
 from remit.model.principal import Principal
-from remit.runtime.call import Call, Job
 from remit_client.keys import Key, new_key
 from remit_client.wire import Answer, Failure, Progress
 

@@ -7,10 +7,9 @@ from litestar import Response
 
 from remit.faces.http.answers import respond, respond_tagged
 from remit.faces.http.body import AnyRequest, read_object
+from remit.faces.http.document import Agent, AgentCreate, AgentPage, AgentPatch, Ended, NewAgent
 from remit.faces.http.doorway import Doorway, good
-from remit.faces.http.operations import COMMON, PAGE, Operation
-from remit.faces.http.query import page_of
-from remit.faces.http.shapes import Agent, AgentCreate, AgentPage, AgentPatch, Ended, NewAgent
+from remit.faces.http.operations import COMMON, PAGE, Operation, page_of
 
 _FLEETING = frozenset({"use", "bill", "process", "connected"})
 """What changes without anybody changing the agent; agent:status tells it."""

@@ -10,9 +10,9 @@ from remit.faces.http.body import AnyRequest, Bodies, read_body
 from remit.faces.http.identity import bearer_of
 from remit.faces.http.limits import Limits, Stats
 from remit.faces.http.problems import ProblemError, problem
-from remit.model.bearer import Bearer
-from remit.runtime.call import Call, Door, Guard, Job
-from remit.runtime.running import Running
+from remit.kernel.dispatch.call import Call, Door, Guard, Job
+from remit.kernel.dispatch.limits import Running
+from remit.model.principal import Bearer
 from remit_client.wire import Answer, Failure, Request
 
 _SESSION_LIMIT = 200

@@ -11,17 +11,10 @@ from litestar.response import Stream as Streamed
 from remit.faces.http.agents import doorway_of
 from remit.faces.http.answers import respond, respond_tagged
 from remit.faces.http.body import AnyRequest, read_object
+from remit.faces.http.document import Capability, CapabilityCreate, CapabilityPage, Check, Checked
 from remit.faces.http.doorway import good
 from remit.faces.http.gate import ABORT, AT_END, IS_HEAD
-from remit.faces.http.operations import COMMON, PAGE, Operation, Query
-from remit.faces.http.query import page_of
-from remit.faces.http.shapes import (
-    Capability,
-    CapabilityCreate,
-    CapabilityPage,
-    Check,
-    Checked,
-)
+from remit.faces.http.operations import COMMON, PAGE, Operation, Query, page_of
 from remit.faces.http.streams import Streams
 
 EVENT_STREAM = "text/event-stream"

@@ -16,9 +16,9 @@ from remit.faces.http.limits import Limits, Stats
 from remit.faces.http.probes import Probes
 from remit.faces.http.server import Server, bind, url_of
 from remit.faces.http.streams import Stream, Streams
-from remit.model.bearer import Token
+from remit.kernel.dispatch.call import Door, Guard
 from remit.model.notice import Notice
-from remit.runtime.call import Door, Guard
+from remit.model.principal import Token
 
 log = structlog.get_logger()
 

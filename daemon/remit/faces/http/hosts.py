@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
-from remit.model.web_access import HostRules
+from remit.model.paths import HostRules
 
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9_.-]{1,255})(:[0-9]{1,5})?")
 

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from remit.faces.http.limits import AUDIENCE
-from remit.model.bearer import Bearer
-from remit.runtime.call import Guard
+from remit.kernel.dispatch.call import Guard
+from remit.model.principal import Bearer
 
 
 def bearer_of(guard: Guard, shown: Sequence[str]) -> Bearer | None:

@@ -10,6 +10,7 @@ import msgspec
 from litestar import Response
 
 from remit.faces.http.body import AnyRequest
+from remit.faces.http.problems import problem
 
 COMMON = (400, 401, 403, 404, 409, 413, 422, 429, 500, 502, 503, 504)
 """What any event may answer instead."""
@@ -54,3 +55,25 @@ PAGE = (
     Query("limit", {"type": "integer", "minimum": 1, "maximum": 1000}, "how many at the most"),
     Query("after", {"type": "string"}, "the `next` of the page before"),
 )
+
+
+# What stands behind the question mark, as request data.
+
+
+_LONGEST_NUMBER = 18
+
+
+def page_of(request: AnyRequest) -> dict[str, Any]:
+    """The parameters of a list; the event says which of them there are."""
+    data: dict[str, Any] = {}
+    for name, values in request.query_params.dict().items():
+        if len(values) > 1:
+            raise problem("invalid_data", f"{name!r} is given twice", path=f"$.{name}")
+        data[name] = _number(values[0]) if name == "limit" else values[0]
+    return data
+
+
+def _number(text: str) -> int | str:
+    """A number; another text is left for the event to refuse."""
+    is_number = text.isascii() and text.isdigit() and len(text) <= _LONGEST_NUMBER
+    return int(text) if is_number else text

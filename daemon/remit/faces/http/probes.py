@@ -10,9 +10,9 @@ from litestar import Response
 from remit.faces.http.agents import doorway_of
 from remit.faces.http.answers import JSON
 from remit.faces.http.body import AnyRequest
+from remit.faces.http.document import Alive, Ready
 from remit.faces.http.operations import Operation
 from remit.faces.http.problems import ProblemError
-from remit.faces.http.shapes import Alive, Ready
 
 METRICS = "text/plain; version=0.0.4"
 

@@ -14,9 +14,9 @@ import msgspec
 
 from remit.faces.http.limits import Limits, Stats
 from remit.faces.http.problems import problem
-from remit.model.bearer import Bearer
+from remit.kernel.dispatch.call import Guard
 from remit.model.notice import Notice
-from remit.runtime.call import Guard
+from remit.model.principal import Bearer
 from remit_client.wire import Gap, Push
 
 _HEARTBEAT = b": still here\n\n"

@@ -12,10 +12,9 @@ from typing import Any
 import msgspec
 
 from remit.faces.http.identity import bearer_of
-from remit.model.bearer import Bearer
-from remit.model.principal import Principal
-from remit.model.web_access import HostRules
-from remit.runtime.call import Guard
+from remit.kernel.dispatch.call import Guard
+from remit.model.paths import HostRules
+from remit.model.principal import Bearer, Principal
 
 OWNER = "{}#{}"
 """Whose a session is: a name and a serial, as who takes the name later is somebody else."""

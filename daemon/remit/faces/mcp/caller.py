@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import structlog
 
+from remit.kernel.dispatch.call import Call, Door
 from remit.model.principal import Principal
-from remit.runtime.call import Call, Door
 from remit_client.errors import RemitError as ClientError
 from remit_client.wire import Answer, Failure, Progress, Request
 
 if TYPE_CHECKING:
-    from remit.runtime.running import Running
+    from remit.kernel.dispatch.limits import Running
     from remit_client.client import Client
 
 log = structlog.get_logger()

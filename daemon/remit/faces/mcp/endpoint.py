@@ -16,9 +16,9 @@ from anyio.abc import TaskGroup
 from remit.faces.http.gate import ABORT
 from remit.faces.mcp.admission import Admission, Refusal, session_of
 from remit.faces.mcp.caller import DoorCaller
-from remit.model.bearer import Bearer
-from remit.runtime.call import Door
-from remit.runtime.running import Running
+from remit.kernel.dispatch.call import Door
+from remit.kernel.dispatch.limits import Running
+from remit.model.principal import Bearer
 
 if TYPE_CHECKING:
     from remit.faces.mcp.server import McpServer

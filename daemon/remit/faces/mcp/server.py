@@ -28,12 +28,12 @@ from opentelemetry.trace import ProxyTracerProvider, get_tracer_provider
 from remit import __version__
 from remit.faces.mcp.caller import Caller
 from remit.faces.mcp.listeners import SKILLS, TOOLS, Anything, Listeners
-from remit.faces.mcp.progress import reporting
 from remit.faces.mcp.results import (
     COMPLETE,
     REVISION,
     failure_result,
     is_refusal,
+    reporting,
     result_of,
     text_result,
     unknown_tool,
@@ -49,9 +49,8 @@ from remit.faces.mcp.toolset import (
     id_in,
     unwrapped,
 )
-from remit.model.descriptor import tool_id
-from remit.model.exposure import SEARCH
-from remit.model.meta_tool import CALL_TOOL, META_TOOL
+from remit.model.descriptor import CALL_TOOL, META_TOOL, tool_id
+from remit.model.grant import SEARCH
 from remit_client.wire import Answer, Failure
 
 PAGE = 1_000

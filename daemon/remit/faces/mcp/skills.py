@@ -10,20 +10,26 @@ from typing import Any, ClassVar, NoReturn
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
-from remit.config.frontmatter import split_frontmatter
+from remit.config.strict.frontmatter import split_frontmatter
 from remit.errors import RemitError
 from remit.faces.mcp.caller import Caller
-from remit.faces.mcp.skill_resources import (
+from remit.faces.mcp.skill_shapes import (
+    SKILL_FILE,
+    TEMPLATE,
+    Address,
     Item,
     children,
     entry,
+    id_of,
     is_standard,
     may_be_listed,
+    mime_type,
+    parse,
+    prompt_text,
     resource,
+    shown,
 )
-from remit.faces.mcp.skill_texts import prompt_text, shown
-from remit.faces.mcp.skill_uris import SKILL_FILE, TEMPLATE, Address, id_of, mime_type, parse
-from remit.runtime.own_requests import SKILLS
+from remit.kernel.dispatch.own_requests import SKILLS
 from remit_client.errors import RemitError as ClientError
 from remit_client.errors import error_of
 

@@ -14,8 +14,8 @@ import anyio
 from mcp.server.stdio import stdio_server
 
 from remit.faces.mcp.caller import Caller
+from remit.faces.mcp.pipes import Lines, Pipe
 from remit.faces.mcp.server import McpServer
-from remit.faces.mcp.wires import Lines, Pipe
 
 
 async def serve_stdio(

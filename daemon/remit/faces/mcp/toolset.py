@@ -12,10 +12,9 @@ from typing import Any
 import msgspec
 
 from remit.faces.mcp.caller import Caller
-from remit.model.descriptor import DESCRIPTOR_KINDS, tool_id
-from remit.model.meta_tool import CALL_TOOL, META_TOOL
-from remit.runtime.own_requests import TOOL, TOOLS
-from remit.runtime.tool_list import host_tools
+from remit.kernel.dispatch.own_requests import TOOL, TOOLS
+from remit.kernel.dispatch.tool_list import host_tools
+from remit.model.descriptor import CALL_TOOL, DESCRIPTOR_KINDS, META_TOOL, tool_id
 from remit_client.wire import Answer, Failure
 
 Wire = dict[str, Any]

@@ -6,7 +6,7 @@ answer when they are done. Back-pressure: a client that does not read loses push
 """
 
 from remit.faces.zmq.face import Face, serve
+from remit.faces.zmq.frames import Parcel
 from remit.faces.zmq.limits import Limits, Stats
-from remit.faces.zmq.parcel import Parcel
 
 __all__ = ["Face", "Limits", "Parcel", "Stats", "serve"]

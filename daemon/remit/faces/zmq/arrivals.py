@@ -14,8 +14,7 @@ import anyio.lowlevel
 import msgspec
 import structlog
 
-from remit.faces.zmq.accept_gate import AcceptGate
-from remit.faces.zmq.descriptor import cut_descriptor, inode_of_descriptor
+from remit.faces.zmq.accept import AcceptGate, cut_descriptor, inode_of_descriptor
 from remit.faces.zmq.limits import Limits, Stats
 
 log = structlog.get_logger()

@@ -12,7 +12,7 @@ import zmq
 from zmq.utils import z85
 
 from remit.faces.zmq.limits import Stats
-from remit.runtime.call import Directory
+from remit.kernel.dispatch.call import Directory
 
 ZAP_DOMAIN = b"remit"
 _ENDPOINT = "inproc://zeromq.zap.01"

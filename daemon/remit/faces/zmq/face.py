@@ -9,19 +9,18 @@ import structlog
 import zmq
 from anyio.abc import TaskGroup
 
-from remit.faces.zmq.accept_gate import AcceptGate
+from remit.faces.zmq.accept import AcceptGate
 from remit.faces.zmq.authenticator import Authenticator
+from remit.faces.zmq.frames import Parcel
 from remit.faces.zmq.jobs import Jobs
 from remit.faces.zmq.limits import Limits, Stats
 from remit.faces.zmq.outbox import Outbox
-from remit.faces.zmq.parcel import Parcel
 from remit.faces.zmq.peers import Peer, Peers
 from remit.faces.zmq.reader import Reader
-from remit.faces.zmq.readiness import Readiness
-from remit.faces.zmq.router import bind, inode_of, open_router, remove_file
+from remit.faces.zmq.router import Readiness, bind, inode_of, open_router, remove_file
+from remit.kernel.dispatch.call import Directory, Door
+from remit.kernel.dispatch.counters import Load
 from remit.model.notice import Notice
-from remit.runtime.call import Directory, Door
-from remit.runtime.counters import Load
 
 log = structlog.get_logger()
 

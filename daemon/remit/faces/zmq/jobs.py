@@ -10,8 +10,8 @@ from remit.faces.zmq.frames import Codec, encode_answer, failed
 from remit.faces.zmq.limits import Limits, Stats
 from remit.faces.zmq.outbox import Outbox
 from remit.faces.zmq.peers import Peer, Peers
-from remit.faces.zmq.readiness import Readiness
-from remit.runtime.call import Job
+from remit.faces.zmq.router import Readiness
+from remit.kernel.dispatch.call import Job
 from remit_client.wire import ANSWER, PROGRESS, Answer, Progress, RequestId
 
 log = structlog.get_logger()

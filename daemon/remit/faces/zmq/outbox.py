@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 import zmq
 
+from remit.faces.zmq.frames import Parcel
 from remit.faces.zmq.limits import Limits, Stats
-from remit.faces.zmq.parcel import Parcel
 from remit.faces.zmq.peers import Peer, Peers, cut, has_read_all
 from remit_client.wire import ANSWER, GAP, PUSH, Gap
 

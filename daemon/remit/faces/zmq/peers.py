@@ -14,13 +14,8 @@ from typing import TypeVar
 import anyio
 import zmq
 
+from remit.faces.zmq.accept import cut_descriptor, has_taken_all, inode_of_descriptor, is_closed
 from remit.faces.zmq.arrivals import Arrivals
-from remit.faces.zmq.descriptor import (
-    cut_descriptor,
-    has_taken_all,
-    inode_of_descriptor,
-    is_closed,
-)
 from remit.faces.zmq.frames import MSGPACK, Codec
 from remit.faces.zmq.limits import Limits, Stats
 from remit_client.wire import RequestId

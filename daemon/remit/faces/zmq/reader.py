@@ -23,7 +23,7 @@ from remit.faces.zmq.inbox import Inbox
 from remit.faces.zmq.jobs import Jobs
 from remit.faces.zmq.outbox import Outbox
 from remit.faces.zmq.peers import Peer, Peers, cut
-from remit.runtime.call import Call, Directory, Door
+from remit.kernel.dispatch.call import Call, Directory, Door
 from remit_client.wire import ANSWER, CANCEL, REQUEST, Answer, RequestId
 
 _NOBLOCK = int(zmq.NOBLOCK)

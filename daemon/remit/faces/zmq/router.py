@@ -1,15 +1,17 @@
 """The daemon's socket: its options, its place in the file system, and its end."""
 
+import asyncio  # noqa: TID251  a lasting add_reader; see `Readiness`
 import errno
 import os
 import socket as sockets
 import sys
 from pathlib import Path
 
+import anyio
 import zmq
 
 from remit.errors import SettingsError
-from remit.faces.zmq.accept_gate import AcceptGate, find_gate, listening_sockets
+from remit.faces.zmq.accept import AcceptGate, find_gate, listening_sockets
 from remit.faces.zmq.authenticator import ZAP_DOMAIN
 from remit.faces.zmq.limits import Limits
 
@@ -117,3 +119,40 @@ def remove_file(endpoint: str, inode: int | None) -> None:
 def _path_of(endpoint: str) -> Path | None:
     name = endpoint.removeprefix("ipc://")
     return Path(name) if name != endpoint and not name.startswith("@") else None
+
+
+# Waking the reader.
+#
+# libzmq's descriptor is edge-triggered: any send may swallow the signal of a message that has
+# just arrived. So whoever sends outside the reader calls `wake`, and the reader looks again.
+
+
+class Readiness:
+    """Tells when the socket is worth looking at.
+
+    The descriptor stays registered for the life of the socket: `anyio.wait_readable` registers and
+    removes it at each wake-up, two system calls that a busy reader need not pay.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._event = anyio.Event()
+        self._loop = asyncio.get_running_loop()
+        self._loop.add_reader(descriptor, self.wake)
+
+    def wake(self) -> None:
+        """Make the reader look at the socket."""
+        self._event.set()
+
+    async def wait(self, patience: float | None) -> None:
+        """Return when there may be news, or after `patience` seconds."""
+        if patience is None:
+            await self._event.wait()
+        else:
+            with anyio.move_on_after(patience):
+                await self._event.wait()
+        self._event = anyio.Event()
+
+    def close(self) -> None:
+        """Stop listening to the descriptor."""
+        self._loop.remove_reader(self._descriptor)

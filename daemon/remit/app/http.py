@@ -1,0 +1,238 @@
+"""The HTTP face of a daemon, where the configuration wants one."""
+
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from remit.config.settings.table import Settings
+from remit.errors import RemitError, SettingsError
+from remit.kernel.authority.keyring import KeyRing
+from remit.kernel.bus.delivery import Post
+from remit.kernel.dispatch.dispatcher import Dispatcher
+from remit.kernel.dispatch.services import Services
+from remit.model.notice import Notice
+from remit.model.principal import RESERVED, Bearer, Token
+
+if TYPE_CHECKING:
+    from remit.faces.http import HttpFace, Stream
+    from remit.faces.mcp.endpoint import Endpoint
+
+
+# MCP in the HTTP face: its endpoint, and what it is told.
+
+
+MCP_PATH = "/mcp"
+
+
+def mcp_endpoint(settings: Settings, services: Services, dispatcher: Dispatcher) -> "Endpoint":
+    """What is served under /mcp.
+
+    Raises:
+        SettingsError: callers without a token would come from elsewhere.
+    """
+    from remit.faces.http.server import address_of  # noqa: PLC0415 - only when HTTP is on
+    from remit.faces.mcp.admission import Admission  # noqa: PLC0415 - the same
+    from remit.faces.mcp.endpoint import Endpoint  # noqa: PLC0415 - the same
+
+    is_local = _is_loopback(address_of(settings.http)[0])
+    anonymous = settings.mcp_anonymous
+    if anonymous and (not is_local or anonymous in RESERVED):
+        message = f"mcp_anonymous = {anonymous!r} would let anybody in"
+        hint = "serve http on 127.0.0.1, and name an agent of little power"
+        raise SettingsError(message, hint=hint)
+    admission = Admission(
+        services.keyring,
+        is_local=is_local,
+        origins=settings.http_origins,
+        hosts=settings.http_hosts,
+        anonymous=_nobody(services.keyring, anonymous) if anonymous else None,
+    )
+    return Endpoint(
+        dispatcher,
+        admission,
+        in_flight=settings.max_in_flight,
+        body_bytes=settings.http_body_limit,
+    )
+
+
+def _nobody(keyring: KeyRing, name: str) -> Callable[[], Bearer | None]:
+    def admit() -> Bearer | None:
+        principal = keyring.principal(name)
+        return None if principal is None else Bearer(principal, Token("", name, ""))
+
+    return admit
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host.partition("%")[0]).is_loopback
+    except ValueError:
+        return False
+
+
+@contextmanager
+def mcp_joined(services: Services, endpoint: "Endpoint") -> Generator[None]:
+    """Let hosts hear of changed lists, and cut those of whoever is shut out."""
+    courier, keyring = services.courier, services.keyring
+    before, shut_out, dropped = courier.on_change, keyring.on_revoke, keyring.tokens.on_drop
+
+    def lost(name: str) -> None:
+        endpoint.evict(name)
+        shut_out(name)
+
+    def drop(token: Token) -> None:
+        endpoint.drop_token(token.hash)
+        dropped(token)
+
+    courier.on_change, keyring.on_revoke, keyring.tokens.on_drop = endpoint.changed, lost, drop
+    try:
+        yield
+    finally:
+        courier.on_change, keyring.on_revoke = before, shut_out
+        keyring.tokens.on_drop = dropped
+
+
+_STORE_SECONDS = 2.0
+
+
+class Posts:
+    """The sockets and the streams as one post."""
+
+    def __init__(self, sockets: Post, streams: Post, stream_type: type) -> None:
+        self._sockets = sockets
+        self._streams = streams
+        self._stream_type = stream_type
+
+    def deliver(self, connection: Any, notice: Notice) -> bool:
+        """Send a notice on one connection; False when nobody gets it."""
+        is_stream = isinstance(connection, self._stream_type)
+        return (self._streams if is_stream else self._sockets).deliver(connection, notice)
+
+    def tell(self, name: str, notice: Notice) -> int:
+        """Send a notice on every connection of a principal; tell how many got it."""
+        return self._sockets.tell(name, notice) + self._streams.tell(name, notice)
+
+
+@asynccontextmanager
+async def web(
+    settings: Settings,
+    services: Services,
+    dispatcher: Dispatcher,
+    endpoints: dict[str, str],
+    *,
+    connections: int,
+) -> AsyncGenerator[None]:
+    """Serve HTTP while the block runs, if that is wanted; `endpoints` is told where.
+
+    Raises:
+        SettingsError: the address cannot be served.
+    """
+    if not settings.http:
+        yield
+        return
+    from remit.faces.http import (  # noqa: PLC0415 - Litestar costs 0.4 s: only when it is on
+        Limits,
+        Probes,
+        Stream,
+        serve,
+    )
+
+    endpoint = mcp_endpoint(settings, services, dispatcher)
+    limits = Limits(
+        body_bytes=settings.http_body_limit,
+        in_flight=settings.max_in_flight,
+        drain_seconds=settings.drain_timeout,
+        connections=connections,
+        streams=min(Limits().streams, max(1, connections // 2)),
+    )
+    probes = Probes(lambda: problems_of(services), lambda: numbers_of(services))
+    async with (
+        endpoint.serving(),
+        serve(
+            dispatcher,
+            services.keyring,
+            probes,
+            address=settings.http,
+            origins=settings.http_origins,
+            hosts=settings.http_hosts,
+            limits=limits,
+            mounts={MCP_PATH: endpoint},
+        ) as face,
+    ):
+        endpoints |= {"http": face.endpoint, "mcp": f"{face.endpoint}{MCP_PATH}"}
+        with joined(services, face, Stream), mcp_joined(services, endpoint):
+            yield
+
+
+@contextmanager
+def joined(services: Services, face: "HttpFace", stream_type: type) -> Generator[None]:
+    """Let what is pushed reach the streams, and whoever is shut out lose them."""
+    courier, keyring = services.courier, services.keyring
+    sockets, shut_out = courier.post, keyring.on_revoke
+
+    def lost(name: str) -> None:
+        face.evict(name)
+        shut_out(name)
+
+    def gone(stream: "Stream") -> None:
+        courier.drop(stream)
+        services.mailbox.gone(stream.name)
+
+    courier.post = face if sockets is None else Posts(sockets, face, stream_type)
+    keyring.on_revoke = lost
+    keyring.tokens.on_drop = face.token_dropped
+    face.on_stream(arrived=lambda one: services.mailbox.arrived(one.name), gone=gone)
+    try:
+        yield
+    finally:
+        courier.post, keyring.on_revoke = sockets, shut_out
+
+
+async def problems_of(services: Services) -> list[str]:
+    """What keeps the daemon from serving as it should; no name is in there."""
+    found = []
+    if services.authority.is_stale:
+        found.append("edited definitions do not compile; the last good ones are in force")
+    if services.store.is_full:
+        found.append("the disk is full; only denials and revocations are written")
+    try:
+        with anyio.fail_after(_STORE_SECONDS):
+            await services.store.mail_count("")
+    except (RemitError, TimeoutError):
+        found.append("the store does not answer")
+    return found
+
+
+def numbers_of(services: Services) -> Mapping[str, float]:
+    """Totals for Prometheus."""
+    counters = services.counters
+    found: dict[str, float] = {
+        "agents": len(services.authority.fleet),
+        "denied": counters.denied,
+        "denied_repeats": services.auditor.denials.counted,
+        "failed": counters.failed,
+        "internal_errors": counters.internal_errors,
+        "requests": counters.requests,
+        "revision": services.authority.catalogue.revision,
+        "disk_full": int(services.store.is_full),
+        "stale": int(services.authority.is_stale),
+        "timeouts": counters.timeouts,
+        "uptime_seconds": services.clock() - counters.started_at,
+    }
+    bills = services.bills
+    found |= {f"tokens_{kind}": sent for kind, sent in bills.sent.items()}
+    found |= {"tokens_sent": bills.total.sent, "tokens_full_dump": bills.total.full_dump}
+    found["turns"] = bills.total.turns
+    if (traffic := services.traffic) is not None:
+        found |= {
+            "clients": traffic.clients,
+            "crowded": traffic.crowded,
+            "dropped": traffic.dropped,
+            "silenced": traffic.silenced,
+        }
+    return found

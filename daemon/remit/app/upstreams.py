@@ -1,0 +1,89 @@
+"""Outside servers beside the daemon: where they are written down, and their links."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+
+from remit.config.settings.home import Home
+from remit.config.settings.table import Settings
+from remit.features.upstreams.file import read_upstreams, upstreams_path
+from remit.features.upstreams.handler import serve_tool
+from remit.features.upstreams.restore import Outside, restore_servers
+from remit.features.upstreams.router import Switchboard
+from remit.features.upstreams.secrets import secret_value
+from remit.kernel.authority.handlers import HandlerTable
+from remit.kernel.dispatch.services import Services
+from remit.kernel.processes.tether import tethered
+from remit.kernel.reload.watch import watch_for_ever
+from remit.model.principal import Cause
+from remit.model.upstream import Upstream
+
+if TYPE_CHECKING:
+    from remit.features.upstreams.router import Line, OnListed
+
+_LOOK_SECONDS = 0.5
+
+Stamp = tuple[int, int, int] | None
+"""What tells one content of a file from another: its inode, time and size; None: it is absent."""
+
+
+async def configured_servers(settings: Settings, table: HandlerTable) -> Outside:
+    """Outside servers as the settings want them; what was trusted is in the table again."""
+    home, path = Home(settings.home), upstreams_path(settings)
+    launcher = tethered(str(home.path.resolve()))
+
+    def make_link(upstream: Upstream, on_listed: "OnListed") -> "Line":
+        from remit.features.upstreams.client.client import Link  # noqa: PLC0415 - only who has servers pays for it
+
+        return Link(upstream, secret=secret_value, on_listed=on_listed, launcher=launcher)
+
+    def read() -> tuple[Upstream, ...]:
+        return read_upstreams(path)
+
+    board = Switchboard()
+    serve = partial(serve_tool, board)
+    restored = await restore_servers(table, read, home.upstreams, board, serve)
+    return Outside(read, home.upstreams, make_link, restored)
+
+
+@asynccontextmanager
+async def upstreaming(settings: Settings, services: Services) -> AsyncGenerator[None]:
+    """Keep a link to each server while this is open, and follow the file of servers."""
+    path = upstreams_path(settings)
+    async with services.upstreams.running(), anyio.create_task_group() as tasks:
+        if settings.watch:
+            rest = settings.watch_debounce_ms / 1000
+            tasks.start_soon(
+                watch_for_ever, lambda: _follow(path, services, rest), "upstream_watch_failed"
+            )
+        yield
+        tasks.cancel_scope.cancel()
+
+
+async def _follow(path: Path, services: Services, rest: float) -> None:
+    """Take up edits of the file of servers once they have come to rest; runs for ever.
+
+    It is looked at from time to time: beside it, in the home, the store is written all the time.
+    """
+    taken = _stamp(path)
+    while True:
+        await anyio.sleep(_LOOK_SECONDS)
+        seen = _stamp(path)
+        if seen == taken:
+            continue
+        await anyio.sleep(rest)
+        if _stamp(path) == seen:
+            taken = seen
+            await services.upstreams.reload(Cause("files_edited"))
+
+
+def _stamp(path: Path) -> Stamp:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return (found.st_ino, found.st_mtime_ns, found.st_size)

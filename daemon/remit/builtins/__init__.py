@@ -1,1 +1,0 @@
-"""Capabilities that are of use on the first day, one file each."""

@@ -1,0 +1,203 @@
+"""What a profile looks like to a model: tools."""
+
+from typing import Any
+
+import click
+
+from remit.app.workbench import grant_of_subject, open_workbench, source_of_daemon
+from remit.cli import completion
+from remit.cli.connection import daemon_answers
+from remit.cli.options import Asked, asked_about_definitions
+from remit.cli.outcome import next_step, print_json, say, say_source
+from remit.errors import InvalidDataError
+from remit.features.tools.formats import (
+    SEARCH_FORMATS,
+    TOOL_FORMATS,
+    SearchFormat,
+    ToolFormat,
+    formatted,
+    found,
+)
+from remit.kernel.dispatch.tool_list import host_tools, shown_tools, thinned, tool_list, weigh
+from remit.model.descriptor import DESCRIPTOR_KINDS
+from remit.model.grant import SEARCH
+from remit.policy.tool_names import names_for
+
+
+@click.command()
+@click.argument("subject", shell_complete=completion.subjects)
+@click.option("--thin", is_flag=True, help="Names and one line each; schemas on demand.")
+@click.option("--full", is_flag=True, help="All tools, however few of them a host is shown.")
+@click.option("--format", "form", type=click.Choice(TOOL_FORMATS), help="Ready for an interface.")
+@click.option("--defer", is_flag=True, help="Let the model search for all but the pinned tools.")
+@asked_about_definitions
+def tools(
+    ask: Asked, subject: str, *, thin: bool, full: bool, form: ToolFormat | None, defer: bool
+) -> None:
+    """List the tools that a host of SUBJECT, a profile or an agent, is shown, with their bill."""
+    if form is not None and thin:
+        raise click.UsageError("--thin leaves schemas out, and --format needs them")
+    if defer and form in (None, "mcp"):
+        raise click.UsageError("--defer needs --format anthropic or --format openai")
+    report, turns = tools_of(ask, subject)
+    shown = report["tools"] if full else host_tools(report)
+    exposure, searchable = report.pop("exposure"), report.pop("searchable")
+    if form is not None:
+        if defer and not searchable:
+            raise InvalidDataError(
+                f"{subject!r} may not search, so it would never find a deferred tool",
+                hint=f"grant {SEARCH}, or leave --defer out",
+            )
+        waits = searchable and (defer or exposure != "all")
+        ready = shown if form == "mcp" else report["tools"]
+        told = {"tools": formatted(ready, form, defer=waits), "revision": report["revision"]}
+        print_json(told)
+        return
+    report |= {"tools": thinned(shown) if thin else shown}
+    report["tokens"]["sent"] = weigh(report["tools"])
+    report |= {"exposure": exposure} if exposure != "all" else {}
+    report |= {"bill": turns} if turns is not None else {}
+    if ask.as_json:
+        print_json(report)
+        return
+    for tool in report["tools"]:
+        summary = tool["description"].splitlines()[0] if tool["description"] else ""
+        say(f"{tool['name']:28} {summary}")
+    bill = report["tokens"]
+    say(f"about {bill['sent']} tokens of {bill['full_dump']} for everything (--full)")
+    if turns is not None and turns["turns"]:
+        say(
+            f"{turns['turns']} turns so far: {turns['sent']:,} tokens "
+            f"instead of {turns['full_dump']:,} for full dumps"
+        )
+    say_source(report)
+    next_step(f'discover "what you want to do" --as {subject}')
+
+
+def tools_of(ask: Asked, subject: str) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """All tools of a subject, and what the turns of an agent cost."""
+    bench = open_workbench(ask.definitions(), ask.events, in_force=not ask.about_files)
+    grant = grant_of_subject(bench, subject, files_first=ask.about_files)
+    events = shown_tools(bench.handlers, bench.catalogue, grant)
+    names = names_for(bench.catalogue.universe, events, bench.tool_names.get(subject, {}))
+    listed = tool_list(bench.handlers, bench.catalogue, grant, names=names)
+    # The tool to search with is sent as well, wherever there is one.
+    listed["tokens"]["full_dump"] = weigh(host_tools(listed | {"exposure": "all"}))
+    return listed | {"source": bench.source}, _bill(ask, subject)
+
+
+def _bill(ask: Asked, name: str) -> dict[str, Any] | None:
+    """What the turns of an agent cost that the running daemon knows."""
+    if not ask.about_files:
+        with daemon_answers(ask.settings()) as daemon:
+            if daemon is not None:
+                found: dict[str, Any] | None = daemon.bill_of(name)
+                return found
+    return None
+
+
+# The discover command: what a subject would be shown for a request, and what that costs.
+
+
+_NAME, _KIND = 34, 10
+
+
+@click.command()
+@click.argument("query")
+@click.option(
+    "--as",
+    "subject",
+    required=True,
+    help="A profile, or an agent of the daemon.",
+    shell_complete=completion.subjects,
+)
+@click.option("--kind", type=click.Choice(DESCRIPTOR_KINDS), help="Only this kind.")
+@click.option("--category", help="Only this category.")
+@click.option("--only-available", is_flag=True, help="Leave out what cannot be used now.")
+@click.option("--top", type=click.IntRange(1, 50), help="How many summaries; 5 when absent.")
+@click.option("--budget", type=click.IntRange(0), help="Tokens in all; 1850 when absent.")
+@click.option("--full", is_flag=True, help="Print the texts that the subject would be given.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(SEARCH_FORMATS),
+    help="What to answer a model that searched for deferred tools.",
+)
+@asked_about_definitions
+def discover(  # noqa: PLR0913 - one for each option
+    ask: Asked,
+    query: str,
+    *,
+    subject: str,
+    kind: str | None,
+    category: str | None,
+    only_available: bool,
+    top: int | None,
+    budget: int | None,
+    full: bool,
+    form: SearchFormat | None,
+) -> None:
+    """Find the tools and skills that fit QUERY, of those that a subject may use."""
+    if form is not None and (full or kind not in (None, "tool")):
+        raise click.UsageError("--format answers with tools, so no --full and no other --kind")
+    config = {"top_k": top, "total_tokens": budget}
+    question: dict[str, Any] = {"query": query, "only_available": only_available}
+    question |= {"kind": kind or "tool"} if kind or form else {}
+    question |= {"category": category} if category else {}
+    question["config"] = {name: value for name, value in config.items() if value is not None}
+    answer = _ask(ask, subject, question)
+    if form is not None:
+        tools = tools_of(ask, subject)[0]["tools"]
+        print_json(found(tools, [item["id"] for item in answer["capabilities"]], form))
+        return
+    if ask.as_json:
+        print_json(answer)
+        return
+    if full:
+        say("\n\n".join(answer[tier] for tier in ("map", "summary", "detail") if answer[tier]))
+    else:
+        _say_table(answer)
+    _say_bill(answer)
+    say_source(answer)
+    first = answer["capabilities"][0]["id"] if answer["capabilities"] else ""
+    next_step(f"call discovery:describe id={first}" if first else f"tools {subject}")
+
+
+def _ask(ask: Asked, subject: str, question: dict[str, Any]) -> Any:
+    """Ask the daemon; without one, the same engine over the files that were named."""
+    settings = ask.definitions()
+    if not ask.about_files:
+        with daemon_answers(settings) as daemon:
+            if daemon is not None:
+                answer = daemon.discover(subject, question)
+                return answer | {"source": source_of_daemon(settings, answer["revision"])}
+    from remit.app.offline_search import discover_offline  # noqa: PLC0415 - numpy and the vectors
+
+    bench = open_workbench(settings, ask.events)
+    answer = discover_offline(bench, settings, subject, question, files_first=ask.about_files)
+    return answer | {"source": bench.source}
+
+
+def _say_table(answer: dict[str, Any]) -> None:
+    found = answer["capabilities"]
+    if not found:
+        say("nothing fits; the map of what there is:")
+        say(answer["map"])
+        return
+    say(click.style(f"{'id':{_NAME}} {'kind':{_KIND}} relevance", bold=True))
+    for item in found:
+        note = f"   needed by or used with {item['pulled_in_by']}" if "pulled_in_by" in item else ""
+        shown = " " * 9 if note else f"{item['relevance']:9.2f}"
+        say(f"{item['id']:{_NAME}} {item['kind']:{_KIND}} {shown}{note}")
+    for item in answer["skipped"]:
+        say(f"left out of {item['tier']}: {item['id']} ({item['reason']})")
+
+
+def _say_bill(answer: dict[str, Any]) -> None:
+    tokens = answer["tokens"]
+    dump = tokens["full_dump"]
+    saved = f", {1 - tokens['total'] / dump:.0%} saved" if dump > tokens["total"] else ""
+    say(
+        f"{tokens['total']:,} tokens (map {tokens['map']}, summary {tokens['summary']}, "
+        f"detail {tokens['detail']}) of {dump:,} for all {answer['total_indexed']}{saved}"
+    )

@@ -1,0 +1,1 @@
+"""Capabilities, compositions and launchers as operators write them."""

@@ -1,0 +1,1 @@
+"""Explicit lists rewritten as capabilities, with the proof that nothing changed."""

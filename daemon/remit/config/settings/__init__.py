@@ -1,0 +1,1 @@
+"""Settings with their origins, the home, and the lock of who serves it."""

@@ -1,0 +1,1 @@
+"""One folder a feature: its events, the nouns of its domain, its rows."""

@@ -1,0 +1,1 @@
+"""Agents: spawned, changed, ended; their keys, tokens, prompts and processes."""

@@ -1,0 +1,267 @@
+"""Giving rights to an agent: never more than the giver holds, never more agents than allowed."""
+
+from typing import Any
+
+import msgspec
+
+from remit.errors import ExceedsParentError, InvalidDataError, LimitError, RemitError
+from remit.features.agents.launches import wanted, wants_process
+from remit.kernel.dispatch.context import Context
+from remit.kernel.dispatch.lookup import look_up
+from remit.kernel.dispatch.session_view import held_by, sessions_of
+from remit.kernel.dispatch.visibility import sight, visible_profiles
+from remit.model.agent import AgentSpec
+from remit.model.grant import Grant
+from remit.model.place import REQUEST
+from remit.model.tool import ToolEntry
+from remit.policy.decide import confine
+from remit.policy.delegate import (
+    NO_EXCESS,
+    Excess,
+    check_denials,
+    excess,
+    inherit,
+    resolve_agent,
+    unheld,
+)
+from remit.policy.questions import gives
+
+_MOST_KEPT = 200
+MAX_DEPTH = 32
+"""How deep any tree may be, whatever the limits say."""
+
+
+class Offer(msgspec.Struct, frozen=True, eq=False):
+    """What an agent will hold, and what was cut to get there."""
+
+    grant: Grant
+    cut: Excess | None
+    """As far as the caller may know; None: nothing was cut."""
+
+
+def offer(
+    ctx: Context,
+    spec: AgentSpec,
+    parent: str | None,
+    reviewed: frozenset[str] = frozenset(),
+    *,
+    asked: AgentSpec,
+) -> Offer:
+    """Work out what an agent under `parent` will hold.
+
+    The ceilings are what its parent holds now and what the caller holds now, both in the session of
+    the request if it names one. A pattern among its tools gives what they hold of it. `reviewed`
+    are the capabilities that were approved for it; `asked` is the part of the spec that the request
+    itself names.
+
+    Raises:
+        ExceedsParentError: it would hold more, and the spec does not accept a cut.
+        InvalidDataError: something in the spec cannot be used.
+        NotFoundError: the profile is not there, or not for the caller.
+    """
+    _check_profile(ctx, spec, asked)
+    ceilings = _ceilings(ctx, parent)
+    grant, beyond = _own(ctx, spec, ceilings, reviewed)
+    for ceiling in ceilings:
+        grant = confine(ctx.catalogue, grant, ceiling)
+    cut = _cut(ctx, spec, ceilings, reviewed)
+    cut = Excess(tuple(sorted({*cut.events, *beyond.events})), cut.claude_tools)
+    if not cut.is_empty and not spec.narrow:
+        raise _exceeds(ctx, cut, _culprits(ctx, asked, cut))
+    sessions = ctx.services.authority.fleet.sessions
+    grant = sessions.narrowed(ctx.catalogue, grant, list(spec.bound))
+    return Offer(grant, None if cut.is_empty else _told(ctx, asked, cut))
+
+
+def _check_profile(ctx: Context, spec: AgentSpec, asked: AgentSpec) -> None:
+    """A profile that the caller may not see is not there; nor are the variables of one."""
+    if asked.profile or (asked.variables and spec.profile):
+        look_up(spec.profile, visible_profiles(ctx, sight(ctx)), "profile")
+
+
+def _cut(ctx: Context, spec: AgentSpec, ceilings: list[Grant], reviewed: frozenset[str]) -> Excess:
+    """What an agent would hold beyond the ceilings, but for what only a pattern covers.
+
+    INVARIANT: whether a pattern covers something that the giver does not hold changes nothing: it
+    would tell that something is there.
+    """
+    exact = tuple(text for text in spec.additional_tools if not _is_wide(text))
+    own, _ = _own(ctx, msgspec.structs.replace(spec, additional_tools=exact), ceilings, reviewed)
+    kept = own
+    for ceiling in ceilings:
+        kept = confine(ctx.catalogue, kept, ceiling)
+    return excess(own, kept)
+
+
+def _is_wide(text: str) -> bool:
+    pattern = ToolEntry.parse(text, REQUEST).pattern
+    return pattern is not None and not pattern.exact
+
+
+def _culprits(ctx: Context, asked: AgentSpec, cut: Excess) -> list[str]:
+    """What the request itself names that brings the excess: its profile, capabilities and tools."""
+    catalogue, found = ctx.catalogue, []
+    events, tools, named = set(cut.events), set(cut.claude_tools), set(asked.additional_tools)
+    profile = catalogue.grants.get(asked.profile)
+    if profile is not None and (profile.events & events or profile.claude_tools & tools):
+        found.append(asked.profile)
+    for name, on in asked.capabilities.items():
+        given = gives(catalogue, name) if on else {"events": [], "claude_tools": []}
+        if events.intersection(given["events"]) or tools.intersection(given["claude_tools"]):
+            found.append(name)
+    return [*found, *(name for name in (*cut.events, *cut.claude_tools) if name in named)]
+
+
+def _told(ctx: Context, asked: AgentSpec, cut: Excess) -> Excess:
+    """What the caller hears of a cut: all of it, or what it named or holds itself."""
+    if ctx.principal.is_operator:
+        return cut
+    known = ctx.grant.events | set(asked.additional_tools)
+    return Excess(
+        tuple(event for event in cut.events if event in known),
+        tuple(tool for tool in cut.claude_tools if tool in known | ctx.grant.claude_tools),
+    )
+
+
+def _exceeds(ctx: Context, cut: Excess, culprits: list[str]) -> ExceedsParentError:
+    listed = [*cut.events, *cut.claude_tools]
+    hint = "ask for less, or accept the cut with on_excess: narrow"
+    if ctx.principal.is_operator:
+        return ExceedsParentError(
+            f"the agent would hold {len(listed)} more than its parent: {', '.join(listed[:5])}",
+            hint=hint,
+            details={
+                "excess": listed,
+                "events": list(cut.events),
+                "claude_tools": list(cut.claude_tools),
+            },
+        )
+    which = f", by {', '.join(culprits[:5])}" if culprits else ""
+    error = ExceedsParentError(
+        f"the agent would hold more than its parent{which}",
+        hint=hint,
+        details={"excess": culprits},
+    )
+    error.withheld = withheld(listed)
+    return error
+
+
+def withheld(excess: list[str]) -> dict[str, Any]:
+    """What the audit keeps of an excess; the caller hears only of what it named itself."""
+    kept = {"excess": excess[:_MOST_KEPT]}
+    more = len(excess) - _MOST_KEPT
+    return kept | ({"more": more} if more > 0 else {})
+
+
+def _ceilings(ctx: Context, parent: str | None) -> list[Grant]:
+    found = [] if parent is None else [held_by(ctx, parent)]
+    caller = ctx.principal.id
+    if parent != caller and (not ctx.principal.is_operator or sessions_of(ctx)):
+        found.append(held_by(ctx, caller))
+    return found
+
+
+def _own(
+    ctx: Context, spec: AgentSpec, ceilings: list[Grant], reviewed: frozenset[str]
+) -> tuple[Grant, Excess]:
+    beyond = NO_EXCESS
+    try:
+        if ceilings and not ctx.principal.is_operator:
+            check_denials(spec, ceilings[0])
+            beyond = unheld(ctx.catalogue, spec, ceilings[0])
+        if spec.inherit:
+            return inherit(ctx.catalogue, spec, ceilings[0]), beyond
+        own = resolve_agent(ctx.catalogue, spec, reviewed=reviewed)
+        return ctx.services.authority.fleet.with_made(own, ctx.catalogue), beyond
+    except RemitError as error:
+        if error.code in {"invalid_pattern", "invalid_name", "invalid_definition"}:
+            raise InvalidDataError(error.message, hint=error.hint) from error
+        raise
+
+
+def rights_behind(ctx: Context, spec: AgentSpec, parent: str | None) -> list[Any]:
+    """What an agent would hold and start, for comparing: equal for as long as that is the same.
+
+    Raises:
+        RemitError: something in the spec cannot be used.
+    """
+    fleet, catalogue = ctx.services.authority.fleet, ctx.catalogue
+    if spec.inherit:
+        return [] if parent is None else rights_in(fleet.grant(parent, catalogue))
+    own = fleet.with_made(resolve_agent(catalogue, spec), catalogue)
+    launcher, started = ctx.services.launcher, None
+    if launcher is not None and wants_process(spec, own):
+        started = msgspec.to_builtins(wanted(spec, own, catalogue, launcher.commands))
+    return [*rights_in(own), started]
+
+
+def rights_in(grant: Grant) -> list[Any]:
+    """Everything that a grant lets its holder do, and what it is started with."""
+    names = (grant.events, grant.claude_tools, grant.approval_required, grant.exposed, grant.pinned)
+    return [
+        *map(sorted, names),
+        [str(pattern) for pattern in grant.denied],
+        sorted(grant.denied_tools),
+        grant.limits.to_json(),
+        grant.capabilities,
+        grant.pending_review,
+        [grant.exposure, grant.prompt, grant.max_effect],
+        [grant.config, grant.variables],
+        None if grant.launcher is None else msgspec.to_builtins(grant.launcher.launch),
+    ]
+
+
+def check_spec(spec: AgentSpec, parent: str | None) -> None:
+    """Refuse what contradicts itself.
+
+    Raises:
+        InvalidDataError: `inherit` beside something that it makes meaningless.
+    """
+    if not spec.inherit:
+        return
+    if parent is None:
+        raise InvalidDataError(
+            "the operator's rights are not inherited",
+            hint="name a profile",
+            details={"path": "$.inherit"},
+        )
+    if spec.profile or spec.capabilities or spec.additional_tools or spec.variables:
+        raise InvalidDataError(
+            "an agent that inherits has all its parent holds; nothing can be added to that",
+            hint="leave out inherit, or name only disallowed_tools and limits beside it",
+            details={"path": "$.inherit"},
+        )
+
+
+def check_room(ctx: Context, parent: str | None) -> None:
+    """Refuse one child too many, or one too deep.
+
+    Raises:
+        LimitError: a limit of the parent, or of one of its ancestors, is reached.
+    """
+    if parent is None:
+        return
+    fleet = ctx.services.authority.fleet
+    most = held_by(ctx, parent).limits.max_children
+    present = len(fleet.children(parent)) + ctx.services.keyring.arriving(parent)
+    if most is not None and present >= most:
+        raise LimitError(
+            f"{parent!r} has {present} children, and {most} are its limit",
+            hint="terminate one of them first",
+            details={"limit": "max_children", "retry_after": 1.0},
+        )
+    line = [parent, *(one.id for one in fleet.ancestors(parent))]
+    if len(line) > MAX_DEPTH:
+        raise _too_deep(f"no tree of agents is deeper than {MAX_DEPTH}")
+    for below, name in enumerate(line, start=1):
+        deepest = held_by(ctx, name).limits.max_depth
+        if deepest is not None and below > deepest:
+            raise _too_deep(f"descendants of {name!r} may be {deepest} deep, this one is {below}")
+
+
+def _too_deep(message: str) -> LimitError:
+    return LimitError(
+        message,
+        hint="let an agent further up spawn it",
+        details={"limit": "max_depth", "retry_after": None},
+    )

@@ -1,0 +1,238 @@
+"""Processes of agents: started without a shell, watched, restarted by rule, ended with the agent.
+
+Which commands may be started is the operator's configuration and nobody else's; the secret travels
+in a file that only its owner reads, never among the arguments that everybody can list. What to
+start is asked for anew at each start, so that it fits what the agent holds by then. A process has
+few variables, a folder of its own, and no descriptor of ours but its output.
+"""
+
+import os
+import re
+from collections import deque
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+import anyio
+import anyio.to_thread
+import msgspec
+import structlog
+from anyio.abc import TaskGroup
+
+from remit.config.definitions.launchers import Commands
+from remit.errors import InvalidDataError, LimitError, RemitError
+from remit.features.agents.folders import Premises, remove_folder
+from remit.kernel.processes.child import run
+from remit.model.agent import MAX_RESTARTS, SETTABLE, Launch
+
+log = structlog.get_logger()
+
+MAX_PROCESSES = 256
+OUTPUT_BYTES = 65_536
+_PAUSE_SECONDS = (0.1, 0.5, 1.0, 2.0, 5.0)
+_SETTABLE = re.compile(SETTABLE)
+_COULD_NOT = b"could not be started: %s\n"
+_INHERITED = ("PATH", "LANG", "LC_ALL", "TZ")
+_OUR_OWN = ("HOME", "TMPDIR")
+"""Inherited as well where the process is the same user's."""
+
+Recipe = Callable[[], Launch]
+"""Answers what to start now; may raise what keeps it from being started."""
+
+State = Literal["running", "restarting", "exited", "failed"]
+
+
+class Status(msgspec.Struct):
+    """How a process is doing."""
+
+    state: State = "running"
+    pid: int | None = None
+    exit_code: int | None = None
+    restarts: int = 0
+    output: str = ""
+
+
+class _Child:
+    def __init__(self, recipe: Recipe, identity: Mapping[str, str]) -> None:
+        self.recipe = recipe
+        self.identity = identity
+        self.status = Status()
+        self.scope = anyio.CancelScope()
+        self._output: deque[bytes] = deque()
+        self._size = 0
+
+    def keep(self, chunk: bytes) -> None:
+        """Keep the newest output, up to the bound."""
+        self._output.append(chunk[-OUTPUT_BYTES:])
+        self._size += len(self._output[-1])
+        while self._size > OUTPUT_BYTES:
+            self._size -= len(self._output.popleft())
+
+    def text(self) -> str:
+        return b"".join(self._output).decode("utf-8", "replace")
+
+
+class Launcher:
+    """Starts and minds the processes of agents."""
+
+    def __init__(
+        self,
+        tasks: TaskGroup,
+        *,
+        commands: Commands,
+        premises: Premises,
+        identify: Callable[[str, str, str], Mapping[str, str]] | None = None,
+        find: Callable[[str, Mapping[str, str]], Launch] | None = None,
+        on_end: Callable[[str], None] = lambda _agent: None,
+    ) -> None:
+        """Make a launcher.
+
+        Args:
+            tasks: where the watching happens.
+            commands: the commands that the operator allows.
+            premises: where the processes live.
+            identify: keeps an agent's key pair where only its process finds it, and answers the
+                variables that lead there.
+            find: what to start for an agent now, given those variables.
+            on_end: called with the agent's id when its process has ended for good.
+        """
+        self._tasks = tasks
+        self._premises = premises
+        self._identify = identify
+        self._find = find
+        self.commands = commands
+        self._on_end = on_end
+        self._children: dict[str, _Child] = {}
+        for folder in premises.left():
+            tasks.start_soon(_remove, folder)
+
+    def check(self, launch: Launch) -> str:
+        """The full path of a command that may be started.
+
+        Raises:
+            DeniedError: the operator does not allow the command.
+            UnavailableError: it is not installed.
+            InvalidDataError: something in it cannot be used.
+            LimitError: too many processes run already.
+        """
+        path = self._path_of(launch)
+        self._check_room()
+        return path
+
+    def _check_room(self) -> None:
+        if len(self._children) >= MAX_PROCESSES:
+            raise LimitError("too many processes run already", details={"retry_after": 1.0})
+
+    def _path_of(self, launch: Launch) -> str:
+        if bool(launch.command) == bool(launch.ready):
+            raise InvalidDataError(
+                "a launch has either a command or the name of a ready launcher",
+                hint="an empty object starts nothing",
+                details={"path": "$.launch"},
+            )
+        path = self.commands.path_of(launch)
+        if any("\0" in text for text in (*launch.args, *launch.env, *launch.env.values())):
+            raise InvalidDataError("a NUL byte cannot be passed on", details={"path": "$.launch"})
+        if not all(map(_SETTABLE.fullmatch, launch.env)):
+            raise InvalidDataError(
+                "the environment has a name that cannot be set",
+                hint="write letters, digits and _, and neither REMIT_ nor LD_ at the start",
+                details={"path": "$.launch"},
+            )
+        if launch.cwd is not None and not Path(launch.cwd).is_dir():
+            message = f"there is no folder {launch.cwd!r} to run {launch.starts!r} in"
+            raise InvalidDataError(message, details={"path": "$.launch"})
+        return path
+
+    def start(self, agent: str, recipe: Recipe, identity: Mapping[str, str]) -> None:
+        """Start a process; `identity` is what tells it who it is.
+
+        Why a process could not be started is in its status.
+
+        Raises:
+            LimitError: too many processes run already.
+        """
+        self._check_room()
+        child = _Child(recipe, identity)
+        self._children[agent] = child
+        self._tasks.start_soon(self._mind, agent, child)
+
+    def launch(self, agent: str, public_key: str, secret_key: str) -> None:
+        """Start the process of an agent, with a key of its own."""
+        if self._identify is None or self._find is None:
+            raise InvalidDataError("no processes are started here")
+        identity = self._identify(agent, public_key, secret_key)
+        self.start(agent, partial(self._find, agent, identity), identity)
+
+    def end(self, agent: str) -> None:
+        """End an agent's process, politely and then for certain; nobody waits for it."""
+        child = self._children.pop(agent, None)
+        if child is not None:
+            child.scope.cancel()
+        ended = self._premises.end(agent)
+        if ended is not None:
+            self._tasks.start_soon(_remove, ended)
+
+    def status(self, agent: str) -> Status | None:
+        """How an agent's process is doing, or None when it has none."""
+        child = self._children.get(agent)
+        return msgspec.structs.replace(child.status, output=child.text()) if child else None
+
+    async def _mind(self, agent: str, child: _Child) -> None:
+        try:
+            with child.scope:
+                await self._run_by_rule(agent, child)
+        finally:
+            log.info("agent_process_ended", agent=agent, exit_code=child.status.exit_code)
+        if not child.scope.cancel_called:
+            self._on_end(agent)
+
+    async def _run_by_rule(self, agent: str, child: _Child) -> None:
+        status = child.status
+        while True:
+            status.state = "running"
+            try:
+                launch = child.recipe()
+                path = self._path_of(launch)
+            except (RemitError, msgspec.MsgspecError) as error:
+                child.keep(_COULD_NOT % str(error).encode())
+                status.state, status.exit_code = "failed", None
+                return
+            try:
+                status.exit_code = await self._run_once(agent, child, launch, path)
+            except (OSError, ValueError, RemitError) as error:
+                child.keep(_COULD_NOT % str(error).encode())
+                status.exit_code = None
+            failed = status.exit_code != 0
+            again = launch.restart == "always" or (failed and launch.restart == "on_failure")
+            if not again or status.restarts >= min(launch.max_restarts, MAX_RESTARTS):
+                status.state = "failed" if failed else "exited"
+                return
+            status.state = "restarting"
+            pause = _PAUSE_SECONDS[min(status.restarts, len(_PAUSE_SECONDS) - 1)]
+            status.restarts += 1
+            log.info("agent_process_restarts", agent=agent, exit_code=status.exit_code)
+            await anyio.sleep(pause)
+
+    async def _run_once(self, agent: str, child: _Child, launch: Launch, path: str) -> int:
+        premises = self._premises
+        names = (*_INHERITED, *(() if premises.user else _OUR_OWN))
+        inherited = {name: os.environ[name] for name in names if name in os.environ}
+        own = premises.user.variables if premises.user else {}
+        folder = premises.folder(agent)
+        try:
+            return await run(
+                [path, *launch.args],
+                tether=premises.tether,
+                env={**inherited, **own, **launch.env, **child.identity},
+                cwd=launch.cwd or str(folder),
+                on_start=partial(setattr, child.status, "pid"),
+                on_output=child.keep,
+            )
+        finally:
+            child.status.pid = None
+
+
+async def _remove(folder: Path) -> None:
+    await anyio.to_thread.run_sync(remove_folder, folder, abandon_on_cancel=True)

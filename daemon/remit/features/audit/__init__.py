@@ -1,0 +1,1 @@
+"""Events that ask the audit."""

@@ -1,0 +1,1 @@
+"""The token bill: what was put before models."""

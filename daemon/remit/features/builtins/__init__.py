@@ -1,0 +1,1 @@
+"""Small built-in tools: time, arithmetic, weather for tests, a list of tasks."""

@@ -1,0 +1,1 @@
+"""Capabilities that are made at run time, in versions."""

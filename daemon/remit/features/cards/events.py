@@ -1,0 +1,224 @@
+"""awareness:* — cards about what is special here, for the conversations that touch it.
+
+Everybody is told only of cards that they may be given: one that is bound to capabilities exists for
+their holders alone. What is wrong with cards is for those who see everything.
+"""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+
+from remit.errors import NotFoundError
+from remit.features.cards.views import card_entry, card_state
+from remit.kernel.dispatch.context import Context
+from remit.kernel.dispatch.paging import PAGE_LIMIT, PAGE_MAX, page
+from remit.kernel.dispatch.registry import event_handler
+from remit.model.fields import Key
+
+if TYPE_CHECKING:
+    from remit.features.cards.config import Caller, Question
+
+
+Name = Annotated[str, msgspec.Meta(max_length=256)]
+Content = Annotated[str, msgspec.Meta(max_length=1 << 20)]
+
+
+class Message(msgspec.Struct, frozen=True):
+    """One message of a conversation."""
+
+    content: Content
+    role: Name = ""
+
+
+Limit = Annotated[int, msgspec.Meta(ge=1, le=PAGE_MAX)]
+FewCards = Annotated[int, msgspec.Meta(ge=1, le=PAGE_LIMIT)]
+"""A card may have kilobytes of keywords, and an answer has to fit into a message."""
+Messages = Annotated[list[Content | Message], msgspec.Meta(max_length=10_000)]
+Files = Annotated[list[dict[str, Any]], msgspec.Meta(max_length=1_000)]
+Budget = Annotated[int, msgspec.Meta(ge=0, le=20_000)]
+Note = Annotated[str, msgspec.Meta(max_length=500)]
+
+
+@event_handler("awareness:select", capability="awareness", effect="read")
+async def select(  # noqa: PLR0913 - one for each field
+    ctx: Context,
+    messages: Messages,
+    session_type: Name = "main",
+    *,
+    token_budget: Budget | None = None,
+    session: Name | None = None,
+    user_tier: Name = "",
+    environment: Name = "",
+) -> dict[str, Any]:
+    """Tell which cards a conversation calls for, and why others are left out; counts nothing.
+
+    Args:
+        messages: the conversation, oldest first; the latest few are looked at.
+        session_type: what kind of session it is, as in main or isolated.
+        token_budget: tokens of all cards together; as configured when absent.
+        session: which session it is; that of the request when absent.
+        user_tier: what kind of user it is for.
+        environment: where it runs, as in production.
+    """
+    question = _question(ctx, messages, session_type, session, user_tier, environment, token_budget)
+    chosen = await ctx.services.awareness.select(_caller(ctx), question)
+    return chosen.record()
+
+
+@event_handler("awareness:inject", capability="awareness", effect="read")
+async def inject(  # noqa: PLR0913 - one for each field
+    ctx: Context,
+    files: Files,
+    messages: Messages,
+    session_type: Name = "main",
+    *,
+    token_budget: Budget | None = None,
+    session: Name | None = None,
+    user_tier: Name = "",
+    environment: Name = "",
+) -> dict[str, Any]:
+    """Put the cards that a conversation calls for into a CAPABILITIES.md among its files.
+
+    Args:
+        files: what the agent is started with; each has a path or a name, and content.
+        messages: the conversation, oldest first; the latest few are looked at.
+        session_type: what kind of session it is, as in main or isolated.
+        token_budget: tokens of all cards together; as configured when absent.
+        session: which session it is; that of the request when absent.
+        user_tier: what kind of user it is for.
+        environment: where it runs, as in production.
+    """
+    question = _question(ctx, messages, session_type, session, user_tier, environment, token_budget)
+    chosen, out = await ctx.services.awareness.inject(_caller(ctx), question, files)
+    record = chosen.record()
+    if record["mode"] == "on" and record["total_tokens"]:  # else nothing was put there
+        ctx.services.bills.charge(ctx.principal.id, "cards", record["total_tokens"])
+    return {"files": out, **record}
+
+
+@event_handler("awareness:cards", capability="awareness", effect="read")
+async def cards(ctx: Context, limit: FewCards = PAGE_LIMIT, after: Key = "") -> dict[str, Any]:
+    """List the cards that you may be given.
+
+    Args:
+        limit: how many at the most.
+        after: the `next` of the page before.
+    """
+    awareness, everything = ctx.services.awareness, ctx.sees_everything
+    seen = await awareness.visible(_caller(ctx))
+    listed = page(
+        sorted(seen),
+        lambda name: card_entry(seen[name], everything=everything),
+        limit=limit,
+        after=after,
+    )
+    listed["mode"] = awareness.mode
+    if everything:
+        found = await awareness.shelf.cards()
+        listed |= awareness.status() | card_state(found, ctx.catalogue.capabilities)
+    return listed
+
+
+@event_handler("awareness:outcome", capability="awareness_feedback", effect="write", fleeting=True)
+async def outcome(
+    ctx: Context,
+    useful: bool,  # noqa: FBT001 - a field of the request
+    session: Name | None = None,
+    note: Note = "",
+) -> dict[str, Any]:
+    """Report whether the cards of your latest injection were of use.
+
+    Args:
+        useful: whether they helped.
+        session: which session; that of the request when absent.
+        note: why, for the operator.
+    """
+    name = session if session is not None else ctx.session or ""
+    turn = ctx.services.awareness.memory.report(ctx.principal.id, name, useful=useful, note=note)
+    if turn is None:
+        raise NotFoundError("nothing was injected there", hint="name the session of the injection")
+    return {"session": name, "injected": list(turn.injected), "useful": useful}
+
+
+@event_handler("awareness:outcomes", capability="awareness_admin", effect="read", wildcard=False)
+async def outcomes(
+    ctx: Context, limit: Limit = PAGE_LIMIT, after: Annotated[int, msgspec.Meta(ge=0)] = 0
+) -> dict[str, Any]:
+    """Read the latest injections and what came of them, newest first, and a tally by scorer.
+
+    Args:
+        limit: how many at the most.
+        after: the `next` of the page before.
+    """
+    memory = ctx.services.awareness.memory
+    found = list(reversed(memory.turns))
+    more = after + limit < len(found)
+    return {
+        "items": [msgspec.to_builtins(turn) for turn in found[after : after + limit]],
+        "total": len(found),
+        "next": after + limit if more else None,
+        "scorers": msgspec.to_builtins(memory.tallies),
+    }
+
+
+@event_handler("awareness:switch", capability="awareness_admin", effect="write", wildcard=False)
+async def switch(
+    ctx: Context,
+    on: bool,  # noqa: FBT001 - a field of the request
+    reason: Note = "",
+) -> dict[str, Any]:
+    """Stop the injection of cards, or let it go on after it was stopped.
+
+    Args:
+        on: whether cards may be injected.
+        reason: why, for whoever looks later.
+    """
+    awareness = ctx.services.awareness
+    await awareness.switch(on=on, by=ctx.principal.id, reason=reason)
+    return awareness.status()
+
+
+@event_handler(
+    "awareness:stopped", capability="awareness_admin", effect="read", wildcard=False, pushed=True
+)
+def stopped(reason: str, sessions: int, injected: int) -> None:
+    """The injection of cards has stopped itself: too many sessions were given some.
+
+    Args:
+        reason: what was found.
+        sessions: how many there were in a day.
+        injected: how many of them were given cards.
+    """
+
+
+def _caller(ctx: Context) -> "Caller":
+    from remit.features.cards.config import Caller  # noqa: PLC0415 - commands import this too
+
+    return Caller(
+        ctx.principal.id,
+        frozenset(ctx.grant.capabilities).difference(ctx.catalogue.made),
+        everything=ctx.sees_everything,
+        decision=ctx.decision,
+        revision=ctx.catalogue.revision,
+    )
+
+
+def _question(  # noqa: PLR0913, PLR0917 - the fields of a request
+    ctx: Context,
+    messages: list[str | Message],
+    session_type: str,
+    session: str | None,
+    user_tier: str,
+    environment: str,
+    token_budget: int | None,
+) -> "Question":
+    from remit.features.cards.config import Question  # noqa: PLC0415 - see above
+
+    return Question(
+        messages=tuple(one if isinstance(one, str) else one.content for one in messages),
+        session_type=session_type,
+        session=session if session is not None else ctx.session or "",
+        token_budget=token_budget,
+        user_tier=user_tier,
+        environment=environment,
+    )

@@ -1,0 +1,182 @@
+"""A card that was cleaned, scanned and counted, once for each content."""
+
+import os
+from collections.abc import Callable, Iterator
+from hashlib import sha256
+from pathlib import Path
+
+import msgspec
+
+from remit.config.definitions.files import Files
+from remit.config.strict.files import NotInsideError, read_inside
+from remit.config.strict.kinds import Report
+from remit.features.cards.card_file import MAX_CARD_BYTES, read_card_file
+from remit.features.scan.scanner import Finding, scan
+from remit.model.card import Card, CardSource
+from remit.model.place import Place, Problem
+from remit.text.sanitise import Change, sanitise
+
+Counter = Callable[[str], int]
+"""How many tokens a text has."""
+
+
+class ReadyCard(msgspec.Struct, frozen=True, kw_only=True):
+    """A card whose texts may be shown, unless it is in quarantine."""
+
+    card: Card
+    """As its file says it, with every text cleaned."""
+    content_hash: str
+    """Of the whole file: an approval counts for exactly these bytes."""
+    tokens: int
+    is_quarantined: bool = False
+    score: int = 0
+    """How suspicious its texts are, 0 to 100."""
+    findings: tuple[Finding, ...] = ()
+    changes: tuple[Change, ...] = ()
+    """What was taken out of its text, or made harmless."""
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why it is suspicious, in words."""
+        return tuple(
+            f"{one.place}: {one.category} [{one.rule}] {one.excerpt}" for one in self.findings
+        )
+
+
+def hash_content(raw: bytes) -> str:
+    """What stands for the bytes of a file in an approval."""
+    return sha256(raw).hexdigest()
+
+
+def make_ready(card: Card, raw: bytes, count: Counter) -> ReadyCard:
+    """Clean, scan and count a card; one that is suspicious is in quarantine until approved."""
+    body = scan(card.text, where=Place(card.place.file, _first_line(raw, card)))
+    # The texts of the frontmatter are put before agents too, and read by rankers.
+    texts = (card.name, card.description, *card.triggers.keywords)
+    above = scan("\n".join(texts), where=card.place)
+    # Joined they have no lines of their own in the file.
+    told = (msgspec.structs.replace(one, place=card.place) for one in above.findings)
+    cleaned = sanitise(card.text)
+    keywords = tuple(word for text in card.triggers.keywords if (word := _one_line(text)))
+    shown = msgspec.structs.replace(
+        card,
+        text=cleaned.text,
+        name=_one_line(card.name),
+        description=_one_line(card.description),
+        triggers=msgspec.structs.replace(card.triggers, keywords=keywords),
+    )
+    return ReadyCard(
+        card=shown,
+        content_hash=hash_content(raw),
+        tokens=count(shown.text),
+        is_quarantined=body.suspicious or above.suspicious,
+        score=max(body.score, above.score),
+        findings=(*told, *body.findings),
+        changes=cleaned.changes,
+    )
+
+
+def _one_line(text: str) -> str:
+    return " ".join(sanitise(text).text.split())
+
+
+def _first_line(raw: bytes, card: Card) -> int:
+    """The line of the file on which the text of a card begins."""
+    text = raw.decode("utf-8-sig", "replace")
+    at = text.rfind(card.text)
+    return text.count("\n", 0, at) + 1 if at >= 0 else 1
+
+
+# The files of one folder of cards: bounded, in a fixed order, nothing from outside the folder.
+
+
+MAX_CARDS = 5_000
+"""Cards of one folder."""
+MAX_ENTRIES = 50_000
+"""Names that are looked at in one folder."""
+_NOT_A_CARD = "readme.md"
+
+Known = dict[str, tuple[bytes, ReadyCard | None, tuple[Problem, ...]]]
+"""By file: what was read, and what came of it."""
+
+
+class CardFolder:
+    """Reads a folder; a file whose bytes are known already is not parsed and scanned again."""
+
+    def __init__(self, path: Path, source: CardSource, count: Counter) -> None:
+        self._path = path
+        self._source: CardSource = source
+        self._count = count
+        self._known: Known = {}
+
+    def cards(self, report: Report) -> Iterator[ReadyCard]:
+        """Every card that can be used, by file name; the others are reported."""
+        read: Known = {}
+        for name in self._names(report):
+            entry = self._read(name, report)
+            if entry is None:
+                continue
+            read[name] = entry
+            report.extend(entry[2])
+            if entry[1] is not None:
+                yield entry[1]
+        self._known = read
+
+    def _names(self, report: Report) -> list[str]:
+        names: list[str] = []
+        try:
+            with os.scandir(self._path) as entries:
+                for count, entry in enumerate(entries):
+                    if count >= MAX_ENTRIES or len(names) >= MAX_CARDS:
+                        message = f"more than {MAX_CARDS:,} cards or {MAX_ENTRIES:,} files"
+                        hint = "split the folder; the rest is not read"
+                        report.add(Place(shown(self._path)), "too_large", message, hint)
+                        break
+                    if _is_card(entry.name):
+                        names.append(entry.name)
+        except OSError as error:
+            message = f"cannot be read: {error.strerror or error}"
+            report.add(Place(shown(self._path)), "unreadable", message)
+        return sorted(names)
+
+    def _read(
+        self, name: str, report: Report
+    ) -> tuple[bytes, ReadyCard | None, tuple[Problem, ...]] | None:
+        file = shown(self._path / name)
+        try:
+            raw = read_inside(self._path, name, MAX_CARD_BYTES)
+        except FileNotFoundError:
+            if (self._path / name).is_symlink():  # else it was deleted meanwhile
+                report.add(Place(file), "unreadable", "a link that leads nowhere", "remove it")
+            return None
+        except NotInsideError as error:
+            report.add(Place(file), "unreadable", str(error), "put a plain file there")
+            return None
+        known = self._known.get(name)
+        return known if known is not None and known[0] == raw else self._parse(raw, file)
+
+    def _parse(self, raw: bytes, file: str) -> tuple[bytes, ReadyCard | None, tuple[Problem, ...]]:
+        own = Report()
+        card = read_card_file(raw, file, self._source, own)
+        ready = None if card is None else make_ready(card, raw, self._count)
+        problems = list(own.problems)
+        if ready is not None and ready.tokens > ready.card.token_budget:
+            problems.append(_over_budget(ready))
+        return raw, ready, Files("", contents={file: raw}).illustrate(problems)
+
+
+def _over_budget(ready: ReadyCard) -> Problem:
+    card = ready.card
+    message = f"the text has {ready.tokens:,} tokens and the card allows {card.token_budget:,}"
+    hint = "it is not injected: shorten it, or raise token_budget"
+    return Problem(card.place, "over_budget", message, hint, severity="warning")
+
+
+def _is_card(name: str) -> bool:
+    return name.endswith(".md") and name[0] not in "._" and name.casefold() != _NOT_A_CARD
+
+
+def shown(path: Path) -> str:
+    """A path as text that can be printed and sent, whatever bytes it is made of."""
+    text = os.fsencode(path).decode("utf-8", "replace")
+    return "".join(char if char.isprintable() else "\ufffd" for char in text)

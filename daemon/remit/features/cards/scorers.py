@@ -1,0 +1,149 @@
+"""How relevant a card is to the last messages: 0 not at all, 1 entirely.
+
+A scorer is chosen by its name. Beside ours, packages offer others by the entry point
+`remit.card_scorers`; one that cannot be loaded is reported and left out.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from hashlib import blake2b
+from importlib import metadata
+from typing import Protocol, runtime_checkable
+
+import msgspec
+
+from remit.features.cards.window import Window
+from remit.features.cards.words import Match, Score, WordsScorer
+from remit.model.card import MAX_PRIORITY, Card
+from remit.model.place import Place, Problem
+
+GROUP = "remit.card_scorers"
+DEFAULT = "words"
+Rank = Callable[[Sequence[str], Sequence[str]], Sequence[float]]
+"""From messages and texts to the relevance of each text, 0 to 1."""
+
+
+@runtime_checkable
+class CardScorer(Protocol):
+    """What a scorer can do; it must not keep anything of a conversation."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in the configuration."""
+
+    def score(self, card: Card, window: Window) -> Score:
+        """How relevant a card is."""
+
+
+@runtime_checkable
+class BatchScorer(Protocol):
+    """A scorer that rather sees all cards at once."""
+
+    def score_all(self, cards: Sequence[Card], window: Window) -> Sequence[Score]:
+        """How relevant each card is, in their order."""
+
+
+class KeywordDensity:
+    """The documented formula, to the letter: 0.7 * matched / total + 0.3 * min(found / 100, 1).
+
+    Keywords are looked for as parts of words. Without messages it is priority / 100.
+    """
+
+    name = "keyword_density"
+
+    def score(self, card: Card, window: Window) -> Score:
+        """How relevant a card is."""
+        if not window.messages:
+            return without_messages(card)
+        text = window.lowered
+        found = {word: text.count(word.lower()) for word in card.triggers.keywords}
+        matched = [Match(keyword=word, count=count) for word, count in found.items() if count]
+        if not matched:
+            return Score(value=0.0)
+        density = min(sum(found.values()) / 100, 1.0)
+        value = 0.7 * len(matched) / len(card.triggers.keywords) + 0.3 * density
+        return Score(value=value, matches=tuple(matched))
+
+
+class Semantic:
+    """The ranker of discovery, or any other function from texts to relevance."""
+
+    name = "semantic"
+
+    def __init__(self, rank: Rank) -> None:
+        self._rank = rank
+
+    def score(self, card: Card, window: Window) -> Score:
+        """How relevant a card is."""
+        return self.score_all([card], window)[0]
+
+    def score_all(self, cards: Sequence[Card], window: Window) -> Sequence[Score]:
+        """How relevant each card is."""
+        if not window.messages:
+            return [without_messages(card) for card in cards]
+        values = self._rank(window.messages, [ranked_text(card) for card in cards])
+        return [Score(value=float(value)) for value in values]
+
+
+def ranked_text(card: Card) -> str:
+    """What stands for a card in a ranking: never its text, which may be about everything."""
+    return f"{card.name}. {card.description}. {', '.join(card.triggers.keywords)}"
+
+
+def without_messages(card: Card) -> Score:
+    """Before anybody has said anything, what the author thinks of it counts."""
+    return Score(value=card.priority / MAX_PRIORITY)
+
+
+class Scorers(msgspec.Struct, frozen=True):
+    """What can be chosen from, and what could not be loaded."""
+
+    by_name: Mapping[str, CardScorer]
+    problems: tuple[Problem, ...] = ()
+
+
+def load_scorers(
+    rank: Rank | None = None, entry_points: Iterable[metadata.EntryPoint] | None = None
+) -> Scorers:
+    """Our scorers and those of installed packages; `semantic` only with a function that ranks."""
+    found: dict[str, CardScorer] = {one.name: one for one in (WordsScorer(), KeywordDensity())}
+    if rank is not None:
+        found[Semantic.name] = Semantic(rank)
+    problems: list[Problem] = []
+    offered = metadata.entry_points(group=GROUP) if entry_points is None else entry_points
+    for point in sorted(offered, key=lambda one: (one.name, one.value)):
+        try:
+            _take(point, found)
+        except Exception as error:  # what a package raises must not stop ours
+            message = f"the scorer {point.name!r} of {point.value} is left out: {error}"
+            hint = "repair the package, or uninstall it"
+            problem = Problem(Place(point.value), "bad_scorer", message, hint, severity="warning")
+            problems.append(problem)
+    return Scorers(found, tuple(problems))
+
+
+def _take(point: metadata.EntryPoint, found: dict[str, CardScorer]) -> None:
+    if point.name in found or point.name == Semantic.name:
+        raise ValueError("the name is taken")
+    loaded = point.load()
+    scorer = loaded() if isinstance(loaded, type) else loaded
+    if not isinstance(scorer, CardScorer):
+        raise TypeError("it has no name and score(card, window)")
+    found[point.name] = scorer
+
+
+def checked(score: object) -> Score:
+    """A score as it came from a scorer, if it is one.
+
+    Raises:
+        ValueError: it is none, or its value is not from 0 to 1.
+    """
+    if not isinstance(score, Score) or not 0 <= score.value <= 1:  # nor is NaN
+        raise ValueError(f"{score!r} is not a score from 0 to 1")
+    return score
+
+
+def assigned(session: str, first: str, second: str, share: float = 0.5) -> str:
+    """Which of two scorers a session gets: always the same, the second for about this share."""
+    text = f"{first}\0{second}\0{session}".encode("utf-8", "surrogatepass")
+    drawn = int.from_bytes(blake2b(text, digest_size=8).digest()) / 2**64
+    return second if drawn < share else first

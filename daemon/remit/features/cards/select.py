@@ -1,0 +1,219 @@
+"""Which cards a conversation is given: filters, then score, threshold, priority, budget.
+
+Promises, each held by a property test:
+- what is injected never has more tokens than the budget, and each card no more than it says itself;
+- a card that is bound to capabilities is neither injected for somebody who holds none of them nor
+  named to them;
+- the same input gives the same order: forced ones, then by priority, relevance and id.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from remit.features.cards.folder import ReadyCard
+from remit.features.cards.scorers import BatchScorer, CardScorer, checked
+from remit.features.cards.selection import (
+    Injected,
+    Selection,
+    SelectOptions,
+    Situation,
+    Skipped,
+    SkipReason,
+    budget_for,
+)
+from remit.features.cards.window import Window
+from remit.features.cards.words import Score
+from remit.model.card import parse_day_span
+
+
+class _Candidate(msgspec.Struct, frozen=True):
+    ready: ReadyCard
+    score: Score
+    forced: bool
+
+
+def select(  # noqa: PLR0913 - what, for whom, by which rules
+    cards: Sequence[ReadyCard],
+    messages: Sequence[str],
+    situation: Situation,
+    scorer: CardScorer,
+    options: SelectOptions = SelectOptions(),  # noqa: B008 - frozen
+    *,
+    budget: int | None = None,
+    overhead: int = 0,
+) -> Selection:
+    """Choose among cards; `messages` is the whole conversation, oldest first.
+
+    Args:
+        cards: those of the library, quarantined ones too, so that they can be named.
+        messages: the whole conversation, oldest first; the last ones are looked at.
+        situation: for whom and when.
+        scorer: how relevance is found.
+        options: what the configuration says.
+        budget: tokens, instead of those that the options give a conversation of this length.
+        overhead: tokens that are spent beside the cards as soon as one is injected.
+    """
+    room = budget_for(options, len(messages)) if budget is None else max(0, budget)
+    if not options.enabled:
+        return Selection(budget=room)
+    seen = [one for one in cards if _may_know(one, situation)]
+    filtered = _Filtered(seen, situation, options)
+    window = Window(messages, last=options.window)
+    called, unfit = _scored(filtered, window, scorer, options)
+    called.sort(key=_order)
+    return _packed(called, [*filtered.skipped, *unfit], room, overhead)
+
+
+def _may_know(ready: ReadyCard, situation: Situation) -> bool:
+    bound = ready.card.capabilities
+    return not bound or not situation.capabilities.isdisjoint(bound)
+
+
+class _Filtered:
+    """Cards that are looked at further, and those that are not."""
+
+    def __init__(
+        self, cards: Iterable[ReadyCard], situation: Situation, options: SelectOptions
+    ) -> None:
+        self.kept: list[ReadyCard] = []
+        self.skipped: list[Skipped] = []
+        for ready in cards:
+            reason = _unfit(ready, situation, options)
+            if reason is None:
+                self.kept.append(ready)
+            else:
+                tokens = ready.tokens if reason == "over_own_budget" else 0
+                self.skipped.append(Skipped(id=ready.card.id, reason=reason, tokens=tokens))
+
+
+def _unfit(ready: ReadyCard, situation: Situation, options: SelectOptions) -> SkipReason | None:
+    card = ready.card
+    if card.id in options.exclude:
+        return "excluded"
+    if ready.is_quarantined:
+        return "quarantined"
+    if ready.tokens > card.token_budget:
+        return "over_own_budget"
+    if card.id in options.force_include:
+        return None
+    return _wrong_time(ready, situation)
+
+
+def _wrong_time(ready: ReadyCard, situation: Situation) -> SkipReason | None:
+    triggers = ready.card.triggers
+    if triggers.session_types and situation.session_type not in triggers.session_types:
+        return "session_type"
+    if triggers.user_tier and situation.user_tier not in triggers.user_tier:
+        return "user_tier"
+    if triggers.environment and situation.environment not in triggers.environment:
+        return "environment"
+    if triggers.time_of_day and not _is_time(triggers.time_of_day, situation.minute_of_day):
+        return "time_of_day"
+    return None
+
+
+def _is_time(spans: Iterable[str], minute: int) -> bool:
+    parsed = (parse_day_span(text) for text in spans)
+    return any(span is not None and span.covers(minute) for span in parsed)
+
+
+def _scored(
+    filtered: _Filtered, window: Window, scorer: CardScorer, options: SelectOptions
+) -> tuple[list[_Candidate], list[Skipped]]:
+    called: list[_Candidate] = []
+    unfit: list[Skipped] = []
+    scores = _scores(filtered.kept, window, scorer)
+    for ready, score in zip(filtered.kept, scores, strict=True):
+        card = ready.card
+        forced = card.id in options.force_include
+        threshold = _threshold(ready, options)
+        if forced or (score is not None and score.value >= threshold):
+            called.append(_Candidate(ready, score or Score(value=0.0), forced))
+        elif score is None:
+            unfit.append(Skipped(id=card.id, reason="scorer_failed"))
+        else:
+            reason: SkipReason = "below_threshold" if score.value else "no_match"
+            unfit.append(
+                Skipped(
+                    id=card.id,
+                    reason=reason,
+                    relevance=score.value,
+                    threshold=threshold,
+                    matches=score.matches,
+                )
+            )
+    return called, unfit
+
+
+def _threshold(ready: ReadyCard, options: SelectOptions) -> float:
+    own = ready.card.triggers.confidence_threshold
+    general = own if options.threshold is None else options.threshold
+    return options.thresholds.get(ready.card.id, general)
+
+
+def _scores(
+    cards: Sequence[ReadyCard], window: Window, scorer: CardScorer
+) -> Sequence[Score | None]:
+    """The score of each card; None where the scorer failed: one card must not cost the others."""
+    if isinstance(scorer, BatchScorer):
+        try:
+            found = [checked(one) for one in scorer.score_all([c.card for c in cards], window)]
+        except Exception:  # a plug-in may raise anything
+            return [None] * len(cards)
+        return found if len(found) == len(cards) else [None] * len(cards)
+    return [_score(one, window, scorer) for one in cards]
+
+
+def _score(ready: ReadyCard, window: Window, scorer: CardScorer) -> Score | None:
+    try:
+        return checked(scorer.score(ready.card, window))
+    except Exception:  # a plug-in may raise anything
+        return None
+
+
+def _order(candidate: _Candidate) -> tuple[bool, int, float, str]:
+    card = candidate.ready.card
+    return (not candidate.forced, -card.priority, -candidate.score.value, card.id)
+
+
+def _packed(
+    called: Sequence[_Candidate], skipped: list[Skipped], room: int, overhead: int
+) -> Selection:
+    """Take what fits, in order; one that is too large does not stop those behind it."""
+    injected: list[Injected] = []
+    used = overhead
+    truncated = False
+    for one in called:
+        card, tokens = one.ready.card, one.ready.tokens
+        if used + tokens > room:
+            truncated = True
+            skipped.append(
+                Skipped(
+                    id=card.id,
+                    reason="over_budget",
+                    relevance=one.score.value,
+                    tokens=tokens,
+                    matches=one.score.matches,
+                )
+            )
+            continue
+        used += tokens
+        injected.append(
+            Injected(
+                id=card.id,
+                name=card.name,
+                relevance=one.score.value,
+                tokens=tokens,
+                text=card.text,
+                matches=one.score.matches,
+                forced=one.forced,
+            )
+        )
+    return Selection(
+        injected=tuple(injected),
+        skipped=tuple(sorted(skipped, key=lambda skip: skip.id)),
+        total_tokens=used if injected else 0,
+        budget=room,
+        truncated=truncated,
+    )

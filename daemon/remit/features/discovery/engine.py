@@ -1,0 +1,197 @@
+"""One question to the index: from a request and a grant to tiers of text inside a budget."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+import msgspec
+
+from remit.features.discovery.counting import TokenCounter
+from remit.features.discovery.embedding import Flags, Whole, np
+from remit.features.discovery.experience import Lessons
+from remit.features.discovery.index import Index, Indexer
+from remit.features.discovery.rank import (
+    MIN_RELEVANCE,
+    POOL,
+    Hit,
+    Ranker,
+    best,
+    reranked,
+    with_company,
+)
+from remit.features.discovery.texts import full_dump_tokens, label_of
+from remit.features.discovery.tiers import Budgets, Tiered, assemble
+from remit.features.discovery.view import DESCRIBE, View, view_of
+from remit.model.descriptor import Descriptor, DescriptorKind
+from remit.model.grant import Grant
+
+_VIEWS = 128
+_ANSWERS = 64
+_COMPANY = 3
+"""How many may come along with what was found."""
+
+Value = TypeVar("Value")
+
+
+class Options(msgspec.Struct, frozen=True):
+    """What one question may narrow or widen."""
+
+    kind: DescriptorKind | None = None
+    category: str | None = None
+    only_available: bool = False
+    budgets: Budgets = Budgets()
+    min_relevance: float = MIN_RELEVANCE
+    use_graph: bool = True
+
+
+class Found(msgspec.Struct, frozen=True):
+    """What one question found."""
+
+    view: View
+    hits: tuple[Hit, ...]
+    tiers: Tiered
+    full_dump: int
+    """Tokens of everything in the view, had it been sent whole."""
+
+    @property
+    def descriptors(self) -> list[Descriptor]:
+        """What was found, in order."""
+        return [self.view.descriptor(hit.row) for hit in self.hits]
+
+
+class Prepared(msgspec.Struct, frozen=True):
+    """An index, and what each of its rows would cost in a full dump."""
+
+    index: Index
+    costs: Whole
+
+
+class Engine:
+    """An index with its caches. Only `prepare` may run outside of the loop."""
+
+    def __init__(
+        self, indexer: Indexer, counter: TokenCounter, content: Callable[[Descriptor], str]
+    ) -> None:
+        self.counter = counter
+        self.content = content
+        self._indexer = indexer
+        self._ranker = Ranker(indexer.embedder)
+        self._views: OrderedDict[Any, View] = OrderedDict()
+        self.index, self._costs = indexer.build(()), np.zeros(0, np.int64)
+
+    @property
+    def embedder_name(self) -> str:
+        """The model behind the vectors; `words` when there is none."""
+        return self._indexer.embedder.name if self._indexer.embedder else "words"
+
+    @property
+    def indexer(self) -> Indexer:
+        """What makes indexes; for other texts than descriptors too."""
+        return self._indexer
+
+    @property
+    def is_slow(self) -> bool:
+        """Tell whether `embed` should be called in a worker thread before a question."""
+        return self._indexer.embedder is not None and self._indexer.embedder.is_slow
+
+    @property
+    def problem(self) -> str:
+        """Why there are no vectors, though there should be."""
+        return self._indexer.problem
+
+    def embed(self, request: str) -> None:
+        """Get the vectors of a question beforehand; the question itself then waits for nothing."""
+        self._ranker.embed(request)
+
+    def prepare(self, descriptors: Iterable[Descriptor], lessons: Lessons) -> Prepared:
+        """Make an index, in whatever thread; nothing is put in force."""
+        index = self._indexer.build(descriptors, lessons)
+        costs = [full_dump_tokens(d, self.counter, self.content) for d in index.descriptors]
+        return Prepared(index, np.array(costs, np.int64))
+
+    def put_in_force(self, prepared: Prepared) -> None:
+        """Swap the index; views, and the answers kept in them, belonged to the old one."""
+        self.index, self._costs = prepared.index, prepared.costs
+        self._views.clear()
+
+    def view(
+        self,
+        grant: Grant,
+        *,
+        everything: bool = False,
+        names: Mapping[str, str] | None = None,
+        way: str = DESCRIBE,
+    ) -> View:
+        """What a grant may see of the index in force; equal grants share one view."""
+        names = names or {}
+        # INVARIANT: the key holds all that `view_of` asks of a grant.
+        held = True if everything else (grant.exposed, grant.capabilities)
+        return _kept(
+            self._views,
+            (held, frozenset(names.items()), way),
+            _VIEWS,
+            lambda: view_of(self.index, grant, everything=everything, names=names, way=way),
+        )
+
+    def discover(self, view: View, request: str, options: Options) -> Found:
+        """Find what fits a request, and fit it into the budgets."""
+        if self._ranker.lacks(request):
+            return self._discover(view, request, options)
+        # INVARIANT: answers are kept in their view, so one caller's never reaches another's.
+        answers: OrderedDict[tuple[str, Options], Found] = view.answers
+        return _kept(
+            answers, (request, options), _ANSWERS, lambda: self._discover(view, request, options)
+        )
+
+    def _discover(self, view: View, request: str, options: Options) -> Found:
+        among = _among(view, options)
+        hits = self._hits(view, request, options, among)
+        tiers = assemble(view, hits, options.budgets, self.counter, self.content)
+        return Found(view, tuple(hits), tiers, self.full_dump(view))
+
+    def _hits(self, view: View, request: str, options: Options, among: Flags) -> list[Hit]:
+        scores = self._ranker.scores(view, request, among)
+        count = max(POOL, options.budgets.top_k)
+        rows = best(scores, view, count, options.min_relevance)
+        if not options.use_graph:
+            return [Hit(row, float(scores[row])) for row in rows[: options.budgets.top_k]]
+        hits = reranked(scores, view, rows)[: options.budgets.top_k]
+        return with_company(hits, view, among, _COMPANY)
+
+    def full_dump(self, view: View) -> int:
+        """What the whole view would cost, sent as it is."""
+        if view.full_dump is None:
+            view.full_dump = int(self._costs[view.allowed].sum())
+        return view.full_dump
+
+
+def _among(view: View, options: Options) -> Flags:
+    """The rows of a view that pass the filters of one question."""
+    if options.kind is None and options.category is None and not options.only_available:
+        return view.allowed
+    passed = np.zeros_like(view.allowed)
+    category = options.category.casefold() if options.category else ""
+    for row in view.rows:
+        descriptor = view.index.descriptors[row]
+        passed[row] = (
+            options.kind in (None, descriptor.kind)
+            and (not category or label_of(descriptor).casefold() == category)
+            and (not options.only_available or is_available(view.index, row))
+        )
+    return passed
+
+
+def is_available(index: Index, row: int) -> bool:
+    """Tell whether a row can be used now: it says so, and everything that it needs is here."""
+    return index.descriptors[row].available and row not in index.graph.missing
+
+
+def _kept(cache: OrderedDict[Any, Value], key: Any, limit: int, make: Callable[[], Value]) -> Value:
+    found = cache.get(key)
+    if found is None:
+        found = cache[key] = make()
+        if len(cache) > limit:
+            cache.popitem(last=False)
+    else:
+        cache.move_to_end(key)
+    return found

@@ -1,0 +1,256 @@
+"""Discovery for callers of the daemon: an engine that follows the revision, the folders and use.
+
+The index is made when something is first searched for, so a daemon that nobody asks pays nothing.
+It may lag behind the revision in force; that never shows anything, because every question is asked
+of the caller's present grant.
+"""
+
+import time
+from collections.abc import Callable, Container, Mapping
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from remit.features.discovery.answers import DiscoveryConfig
+from remit.features.discovery.descriptors import event_descriptors
+from remit.features.discovery.experience import Experience
+from remit.features.skills.binding import bind_skills, binding_problems
+from remit.features.skills.files import SkillReader
+from remit.kernel.authority.revision import Authority
+from remit.kernel.reload.problem_log import ProblemLog
+from remit.model.descriptor import NOBODY, Descriptor
+from remit.model.place import Problem
+from remit.policy.universe import Universe
+
+if TYPE_CHECKING:
+    from remit.features.discovery.engine import Engine
+
+_TEND_SECONDS = 5.0
+NOT_LOADED = "it is not loaded: extension:load does that"
+NOT_CALLABLE = "not callable: its manifest names no event"
+
+
+Made = tuple[int, int, frozenset[str]]
+"""What an index was made from: the revision, the state of the folders, servers that are away."""
+
+
+class Gathered(msgspec.Struct, frozen=True):
+    """What the folders hold besides events."""
+
+    descriptors: tuple[Descriptor, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    overridden: tuple[str, ...] = ()
+    workspace: frozenset[str] = frozenset()
+    """Ids that the workspace says, and nobody whom the operator chose."""
+
+
+class Finder:
+    """Keeps an engine up to date and answers from it."""
+
+    def __init__(
+        self,
+        authority: Authority,
+        *,
+        make_engine: Callable[[], "Engine"],
+        gather: Callable[[], Gathered] = Gathered,
+        experience: Experience,
+        usual: DiscoveryConfig,
+    ) -> None:
+        """Wire the parts; nothing is read or built yet.
+
+        Args:
+            authority: knows the revision in force.
+            make_engine: loads the models; called once, in a worker thread.
+            gather: reads the folders of skills and manifests; called in a worker thread.
+            experience: what use has taught so far.
+            usual: the budgets of this installation.
+        """
+        self._authority = authority
+        self._make_engine = make_engine
+        self._gather = gather
+        self._experience = experience
+        self.usual = usual
+        self._engine: Engine | None = None
+        self._made_from: Made = (0, 0, frozenset())
+        self._taught = 0
+        self._folders, self._gathered_at = 1, 0
+        self._lock: Any = None
+        self._problem_log = ProblemLog("capability_file_problem")
+        self.gathered = Gathered()
+        self.unbound: tuple[Problem, ...] = ()
+        """Names in the catalogue or in files that bind a skill to nothing."""
+        self.hidden: tuple[str, ...] = ()
+        """Ids of files that an event has as well: the event counts."""
+        self.skills = SkillReader()
+        """Reads the folders of skills for those who may see them."""
+        self.unavailable: Callable[[], Mapping[str, str]] = dict
+        """The outside servers that do not answer now, and why."""
+        self.on_folders: Callable[[], None] = lambda: None
+        """Told that skills may have come, gone or changed; in the loop."""
+        self.build_seconds = 0.0
+
+    def folders_changed(self) -> None:
+        """Say that the folders must be read again before the next answer."""
+        self._folders += 1
+        self.on_folders()
+
+    async def engine(self) -> "Engine":
+        """The engine, with an index of everything that is in force now."""
+        if self._engine is None or self._made_from != self._wanted():
+            await self.refresh()
+        assert self._engine is not None  # noqa: S101 - a refresh makes one
+        return self._engine
+
+    async def engine_for(self, request: str) -> "Engine":
+        """The engine, ready to answer this request without waiting for a slow model."""
+        engine = await self.engine()
+        if engine.is_slow:
+            from anyio import to_thread  # noqa: PLC0415 - see `refresh`
+
+            await to_thread.run_sync(engine.embed, request)
+        return engine
+
+    def _wanted(self) -> Made:
+        return (self._authority.catalogue.revision, self._folders, frozenset(self.unavailable()))
+
+    async def refresh(self) -> None:
+        """Make the index again, from whatever changed; callers at the same time wait for one."""
+        import anyio  # noqa: PLC0415 - commands without a daemon import this module as well
+
+        if self._lock is None:
+            self._lock = anyio.Lock()
+        before = self._made_from
+        async with self._lock:
+            if self._made_from == before or self._made_from != self._wanted():
+                await self._refresh()
+
+    async def _refresh(self) -> None:
+        from anyio import to_thread  # noqa: PLC0415 - see above
+
+        wanted, current, lessons = self._wanted(), self._authority.current, self._experience
+        catalogue, table = current.catalogue, current.table
+        engine = self._engine
+        if engine is None:
+            engine = await to_thread.run_sync(self._make_engine)
+        await self._read_folders(wanted[1])
+        # What somebody made at run time neither hides a skill from others nor shows one to anybody.
+        capabilities = tuple(
+            one for name, one in catalogue.capabilities.items() if name not in catalogue.made
+        )
+        others = with_loaded(self.gathered.descriptors, table.sources)
+        others = with_callable(others, catalogue.universe)
+        self.unbound = binding_problems(others, capabilities)
+        self._problem_log.tell(self.problems)
+        events = event_descriptors(table.by_event, catalogue, self.unavailable())
+        taken = {event.id for event in events}
+        self.hidden = tuple(one.id for one in others if one.id in taken)
+        known = {one.id for one in capabilities}
+        descriptors = join(events, _of_files(bind_skills(others, capabilities), known))
+        taught = lessons.version
+        started = time.perf_counter()
+        prepared = await to_thread.run_sync(engine.prepare, descriptors, lessons.lessons())
+        self.build_seconds = time.perf_counter() - started
+        engine.put_in_force(prepared)
+        self._engine, self._made_from, self._taught = engine, wanted, taught
+
+    @property
+    def has_read_folders(self) -> bool:
+        """Tell whether what is gathered was ever gathered."""
+        return self._gathered_at > 0
+
+    async def read_folders(self) -> None:
+        """Read the folders if they changed, and log what is wrong there; nothing is indexed."""
+        import anyio  # noqa: PLC0415 - see `refresh`
+
+        if self._lock is None:
+            self._lock = anyio.Lock()
+        async with self._lock:
+            if await self._read_folders(self._folders):
+                self._problem_log.tell(self.problems)
+
+    async def _read_folders(self, wanted: int) -> bool:
+        """Read them again, unless that was done; tells whether it was necessary."""
+        from anyio import to_thread  # noqa: PLC0415 - see `refresh`
+
+        if self._gathered_at == wanted:
+            return False
+        self.gathered = await to_thread.run_sync(self._gather)
+        self._gathered_at = wanted
+        return True
+
+    async def tend(self, seconds: float = _TEND_SECONDS) -> None:
+        """Take in what use has taught, from time to time, until cancelled."""
+        import anyio  # noqa: PLC0415 - see above
+
+        while True:
+            started = anyio.current_time()
+            if self._engine is not None and self._taught != self._experience.version:
+                await self.refresh()
+            # A large index takes longer, and is made less often: never more than a tenth of a core.
+            await anyio.sleep(max(seconds, 10 * (anyio.current_time() - started)))
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """Everything that is wrong with the files behind the index."""
+        return (*self.gathered.problems, *self.unbound)
+
+    @property
+    def overridden(self) -> list[str]:
+        """What stands in a file and does not count, and what counts instead."""
+        return [
+            *self.gathered.overridden,
+            *(f"{one}: the event of that name" for one in self.hidden),
+        ]
+
+
+def with_loaded(
+    descriptors: tuple[Descriptor, ...], sources: Container[str]
+) -> tuple[Descriptor, ...]:
+    """The same, where an extension that has a module is available only once that is loaded."""
+    return tuple(
+        msgspec.structs.replace(one, available=False, unavailable_because=NOT_LOADED)
+        if one.source.module and one.available and one.id not in sources
+        else one
+        for one in descriptors
+    )
+
+
+def with_callable(
+    descriptors: tuple[Descriptor, ...], universe: Universe
+) -> tuple[Descriptor, ...]:
+    """The same, where a tool of a manifest can be called only by an event that there is."""
+    reasons = {one.id: _not_callable(one, universe) for one in descriptors}
+    return tuple(
+        msgspec.structs.replace(one, available=False, unavailable_because=reasons[one.id])
+        if reasons[one.id]
+        else one
+        for one in descriptors
+    )
+
+
+def _not_callable(one: Descriptor, universe: Universe) -> str:
+    if one.kind != "tool" or one.source.kind != "manifest":
+        return ""
+    if not one.event:
+        return NOT_CALLABLE
+    name = universe.canonical(one.event)
+    pushed = universe.specs[name].pushed if name in universe.index else True
+    return f"not callable: there is no event {one.event} to call" if pushed else ""
+
+
+def _of_files(descriptors: tuple[Descriptor, ...], known: set[str]) -> tuple[Descriptor, ...]:
+    """The same, bound only to what the files define: nobody makes itself a holder of the rest."""
+    return tuple(
+        msgspec.structs.replace(
+            one, capabilities=tuple(n for n in one.capabilities if n in known) or (NOBODY,)
+        )
+        if not known.issuperset(one.capabilities)
+        else one
+        for one in descriptors
+    )
+
+
+def join(events: list[Descriptor], others: tuple[Descriptor, ...]) -> list[Descriptor]:
+    """Events beat files of the same id: no text may stand in for what is really called."""
+    taken = {descriptor.id for descriptor in events}
+    return events + [descriptor for descriptor in others if descriptor.id not in taken]

@@ -1,0 +1,36 @@
+"""What use has taught, in SQLite."""
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+
+from remit.kernel.store.checks import check_text
+from remit.kernel.store.database import Database
+
+_PUT = """
+INSERT INTO lesson (tenant, name, body) VALUES (?, ?, ?)
+ON CONFLICT (tenant, name) DO UPDATE SET body = excluded.body
+"""
+
+
+class SqliteLessons(Database):
+    """See `LessonStore` for what each method promises."""
+
+    async def lesson_write(
+        self, tenant: str, put: Mapping[str, bytes], removed: Sequence[str]
+    ) -> None:
+        """Keep and forget lessons of a tenant, all at once."""
+        for name in (tenant, *put, *removed):
+            check_text(name, "$.name")
+        gone = [(tenant, name) for name in removed]
+        kept = [(tenant, name, body) for name, body in put.items()]
+
+        def write(connection: sqlite3.Connection) -> None:
+            connection.executemany("DELETE FROM lesson WHERE tenant = ? AND name = ?", gone)
+            connection.executemany(_PUT, kept)
+
+        await self.write(write)
+
+    async def lesson_list(self, tenant: str) -> dict[str, bytes]:
+        """All lessons of a tenant, by name."""
+        query = "SELECT name, body FROM lesson WHERE tenant = ? ORDER BY name"
+        return await self.read(lambda connection: dict(connection.execute(query, (tenant,))))

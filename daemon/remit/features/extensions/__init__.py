@@ -1,0 +1,1 @@
+"""Events that come and go at run time."""

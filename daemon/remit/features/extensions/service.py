@@ -1,0 +1,206 @@
+"""Extensions: modules of handlers that are loaded and unloaded while the daemon runs.
+
+Loading is running somebody's code inside the daemon, so two things of the operator's must name it:
+the setting `extension_modules`, and a catalogue in a directory that the operator chose. A workspace
+may be a repository that somebody cloned, so what stands there is found, but never loaded.
+"""
+
+from collections.abc import Callable, Iterable
+
+import anyio
+import anyio.to_thread
+import msgspec
+import structlog
+
+from remit.errors import ConflictError, HandlerError, NotFoundError, StoreError
+from remit.features.discovery.service import Finder
+from remit.features.extensions.memory import Remembered, Restored, check_allowed, entry_of, remember
+from remit.kernel.authority.revision import Authority
+from remit.kernel.dispatch.loading import Brought
+from remit.kernel.reload.reload import Outcome, Reloader
+from remit.kernel.store.protocol import BlobStore
+from remit.model.descriptor import Descriptor
+from remit.model.principal import Cause
+
+log = structlog.get_logger()
+
+IMPORT_SECONDS = 20.0
+
+
+class Loaded(msgspec.Struct, frozen=True):
+    """How a load or an unload ended."""
+
+    outcome: Outcome
+    events: frozenset[str]
+    remembered: bool
+
+
+class Extensions:
+    """Loads and unloads, one after the other."""
+
+    def __init__(
+        self,
+        authority: Authority,
+        reloader: Reloader,
+        finder: Finder,
+        store: BlobStore,
+        *,
+        bring_in: Callable[[str], Brought],
+        allowed: Iterable[str] = (),
+    ) -> None:
+        self._authority = authority
+        self._reloader = reloader
+        self._finder = finder
+        self._store = store
+        self._bring_in = bring_in
+        self._allowed = frozenset(allowed)
+        self._brought: dict[str, Brought] = {}
+        self._waiting: dict[str, Remembered] = {}
+        """Remembered ones that could not be loaded at the start; they may be mended."""
+        self._importing: set[str] = set()
+        self._lock = anyio.Lock()
+        self.on_change: Callable[[list[str]], None] | None = None
+        """Told the modules that are loaded after each change."""
+
+    def begin(self, restored: Restored) -> None:
+        """Take over what was loaded before the first revision."""
+        self._brought = dict(restored.brought)
+        self._waiting = {one.id: one for one in restored.failed}
+
+    @property
+    def loaded(self) -> dict[str, str]:
+        """The module of each extension that is loaded."""
+        return {id_: brought.module for id_, brought in sorted(self._brought.items())}
+
+    def events_of(self, id_: str) -> frozenset[str]:
+        """The events that an extension brought; none when it is not loaded."""
+        return self._authority.current.table.events_of(id_) if id_ in self._brought else frozenset()
+
+    def check(self, extension: Descriptor) -> None:
+        """Refuse what the operator did not allow to be loaded.
+
+        Raises:
+            ConflictError: there is nothing to load, or it changes just now.
+            DeniedError: the operator's settings do not allow it.
+        """
+        present = entry_of(self._finder.gathered, extension.id)
+        if present is None or present.source != extension.source:
+            raise ConflictError(f"{extension.id!r} has just changed", hint="look at it again")
+        check_allowed(present, self._finder.gathered, self._allowed)
+
+    async def load(self, extension: Descriptor, cause: Cause) -> Loaded:
+        """Import the module of an extension and put its events in force, all or nothing.
+
+        Raises:
+            ConflictError: it is loaded already, or its module is in use.
+            DefinitionError: the definitions in force do not compile with its events.
+            DeniedError: the operator's settings do not allow it.
+            HandlerError: the module cannot be imported, or has somebody else's events.
+            StoreError: somebody would get more, and that cannot be written down.
+        """
+        async with self._lock:
+            if extension.id in self._brought:
+                raise ConflictError(f"{extension.id!r} is loaded already")
+            self.check(extension)
+            brought = await self._import(extension.source.module)
+            with anyio.CancelScope(shield=True):  # it is loaded and remembered, or neither
+                try:
+                    outcome = await self._reloader.change_events(
+                        lambda table: table.with_source(extension.id, brought.handlers), cause
+                    )
+                except BaseException:
+                    brought.forget()
+                    raise
+                self._brought[extension.id] = brought
+                self._waiting.pop(extension.id, None)
+                remembered = await self._remembered()
+            self._changed()
+            return Loaded(outcome, frozenset(brought.handlers), remembered)
+
+    async def unload(self, id_: str, cause: Cause) -> Loaded:
+        """Take the events of an extension away; calls that run already go on to their end.
+
+        Raises:
+            DefinitionError: the definitions in force do not compile without its events.
+            NotFoundError: it is not loaded.
+            StoreError: it is unloaded, and would come back at the next start.
+        """
+        async with self._lock:
+            brought = self._brought.get(id_)
+            if brought is None and id_ not in self._waiting:
+                raise NotFoundError(f"{id_!r} is not loaded")
+            with anyio.CancelScope(shield=True):
+                outcome = await self._reloader.change_events(
+                    lambda table: table.without_source(id_), cause
+                )
+                self._waiting.pop(id_, None)
+                if brought is not None:
+                    del self._brought[id_]
+                    brought.forget()
+                self._changed()
+                await self._remember()  # last: a full disk keeps no right alive
+            events = frozenset(brought.handlers) if brought else frozenset[str]()
+            return Loaded(outcome, events, remembered=False)
+
+    async def _import(self, module: str) -> Brought:
+        if module in self._importing:
+            message = "its module is still being imported"
+            raise ConflictError(message, hint="when it never ends: restart the daemon")
+        attempt = _Attempt(module, self._bring_in, self._importing)
+        try:
+            with anyio.fail_after(IMPORT_SECONDS):
+                return await anyio.to_thread.run_sync(attempt.run, abandon_on_cancel=True)
+        except TimeoutError as error:
+            attempt.give_up()
+            message = f"importing {module} took over {IMPORT_SECONDS:g} s"
+            raise HandlerError(message, hint="importing a module should do nothing else") from error
+        except BaseException:
+            attempt.give_up()
+            raise
+
+    async def _remember(self) -> None:
+        found = {id_: Remembered(id_, module) for id_, module in self.loaded.items()}
+        await remember(self._store, (self._waiting | found).values())
+
+    async def _remembered(self) -> bool:
+        """Remember what is loaded now; tells whether that worked. It is loaded either way."""
+        try:
+            await self._remember()
+        except StoreError as error:
+            log.warning("extensions_not_kept", problem=error.message)
+            return False
+        return True
+
+    def _changed(self) -> None:
+        if self.on_change is not None:
+            self.on_change(list(self.loaded.values()))
+
+
+class _Attempt:
+    """One import in a thread. Nobody can stop it; what comes too late is dropped."""
+
+    def __init__(
+        self, module: str, bring_in: Callable[[str], Brought], importing: set[str]
+    ) -> None:
+        self._module = module
+        self._bring_in = bring_in
+        self._importing = importing
+        self._result: Brought | None = None
+        self._is_over = False
+
+    def run(self) -> Brought:
+        """Import, in the thread."""
+        self._importing.add(self._module)
+        try:
+            self._result = self._bring_in(self._module)
+            if self._is_over:  # each side looks after it has written: one of them sees the other
+                self._result.forget()
+            return self._result
+        finally:
+            self._importing.discard(self._module)
+
+    def give_up(self) -> None:
+        """Drop the result, whether it is there or still to come."""
+        self._is_over = True
+        if self._result is not None:
+            self._result.forget()

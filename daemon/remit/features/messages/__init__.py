@@ -1,0 +1,1 @@
+"""Channels, mail, conversations and subscriptions."""

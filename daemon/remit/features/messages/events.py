@@ -1,0 +1,200 @@
+"""message:* — channels that agents talk on, and what is said to one agent alone.
+
+Messages are not kept: who does not listen does not hear. Subscriptions belong to a connection and
+end with it.
+"""
+
+from typing import Annotated, Any
+
+import msgspec
+
+from remit.errors import InvalidDataError, InvalidPatternError, TooLargeError
+from remit.features.messages.visibility import connection_of, may_address
+from remit.kernel.bus.bus import MAX_SUBSCRIPTIONS
+from remit.kernel.bus.conversations import Conversation
+from remit.kernel.dispatch.context import Context
+from remit.kernel.dispatch.paging import PAGE_LIMIT, PAGE_MAX, page
+from remit.kernel.dispatch.registry import event_handler
+from remit.kernel.dispatch.visibility import unknown_agent
+from remit.model.fields import Name, whole
+from remit.model.names import EventPattern
+
+CHANNEL_LIMIT = 200
+DATA_LIMIT = 65_536
+
+Channel = Annotated[str, whole(r"[A-Za-z0-9][A-Za-z0-9_.:/@-]*", most=CHANNEL_LIMIT)]
+Channels = Annotated[list[Channel], msgspec.Meta(min_length=1, max_length=MAX_SUBSCRIPTIONS)]
+
+
+class DirectMessage(msgspec.Struct):
+    """What `message:direct` carries."""
+
+    from_: str = msgspec.field(name="from")
+    message: Any
+
+
+@event_handler(
+    "message:publish",
+    capability="agent_messaging",
+    inline=True,
+    fleeting=True,  # a copy of all talk is no audit, and nobody waits for the disk to be heard
+    triggers=["message:publish"],
+)
+def publish(ctx: Context, channel: Channel, data: Any) -> dict[str, int]:
+    """Say something on a channel; everybody hears it who listens there and may.
+
+    Args:
+        channel: its name, as in 'team/plan'; a channel is there as soon as it is used.
+        data: any JSON value of at most 64 KB.
+    """
+    _check_data(data)
+    courier = ctx.services.courier
+    courier.conversations.check(channel, ctx.principal.id)
+    return {"delivered": courier.publish_on(channel, data, ctx.principal.id)}
+
+
+@event_handler("message:subscribe", capability="agent_messaging", effect="read", inline=True)
+def subscribe(ctx: Context, channels: Channels) -> dict[str, list[str]]:
+    """Listen to channels on this connection; what is said there is pushed as message:publish.
+
+    Args:
+        channels: their names.
+    """
+    connection, courier = connection_of(ctx), ctx.services.courier
+    for channel in channels:
+        courier.conversations.check(channel, ctx.principal.id)
+    courier.bus.subscribe(connection, channels=channels)
+    return {"channels": sorted(courier.bus.subscriptions(connection).channels)}
+
+
+@event_handler("message:unsubscribe", capability="agent_messaging", effect="read", inline=True)
+def unsubscribe(ctx: Context, channels: Channels) -> dict[str, list[str]]:
+    """Listen to channels no longer on this connection.
+
+    Args:
+        channels: their names; those not listened to are passed over.
+    """
+    connection, bus = connection_of(ctx), ctx.services.courier.bus
+    bus.unsubscribe(connection, channels=channels)
+    return {"channels": sorted(bus.subscriptions(connection).channels)}
+
+
+@event_handler("message:subscriptions", capability="agent_messaging", effect="read", inline=True)
+def subscriptions(ctx: Context) -> dict[str, list[str]]:
+    """Tell which channels and events this connection has asked for."""
+    asked = ctx.services.courier.bus.subscriptions(connection_of(ctx))
+    return {"channels": sorted(asked.channels), "patterns": sorted(asked.patterns)}
+
+
+@event_handler("message:direct", capability="agent_messaging", effect="read", pushed=True)
+def direct(data: DirectMessage) -> None:
+    """Something that was said to you alone.
+
+    Args:
+        from: who said it.
+        message: what was said.
+    """
+
+
+def _check_data(data: Any) -> None:
+    size = len(msgspec.json.encode(data))
+    if size > DATA_LIMIT:
+        raise TooLargeError(
+            f"the data have {size:,} bytes; {DATA_LIMIT:,} are the limit",
+            hint="put them in the shared state and say where",
+        )
+
+
+# event:* — hear of events as they happen, as far as you may see them.
+
+
+Patterns = Annotated[list[Name], msgspec.Meta(min_length=1, max_length=MAX_SUBSCRIPTIONS)]
+
+
+@event_handler("event:subscribe", capability="self_knowledge", effect="read", inline=True)
+def subscribe_events(ctx: Context, patterns: Patterns) -> dict[str, Any]:
+    """Hear of events on this connection: those the patterns cover and you may see at that moment.
+
+    Args:
+        patterns: event names, or prefixes that end in '*'.
+    """
+    # INVARIANT: nothing is said about what a pattern covers. One that covers nothing, or nothing
+    # for this caller, is taken like any other; whether something is seen is asked at each delivery.
+    connection, bus = connection_of(ctx), ctx.services.courier.bus
+    bus.subscribe(connection, patterns=_parse(patterns))
+    return {"patterns": sorted(bus.subscriptions(connection).patterns)}
+
+
+@event_handler("event:unsubscribe", capability="self_knowledge", effect="read", inline=True)
+def unsubscribe_events(ctx: Context, patterns: Patterns) -> dict[str, Any]:
+    """Hear of events no longer on this connection.
+
+    Args:
+        patterns: as they were subscribed; others are passed over.
+    """
+    connection, bus = connection_of(ctx), ctx.services.courier.bus
+    bus.unsubscribe(connection, patterns=_parse(patterns))
+    return {"patterns": sorted(bus.subscriptions(connection).patterns)}
+
+
+def _parse(texts: list[str]) -> list[EventPattern]:
+    found = []
+    for at, text in enumerate(texts):
+        try:
+            found.append(EventPattern.parse(text))
+        except InvalidPatternError as error:
+            details = {"path": f"$.patterns[{at}]"}
+            raise InvalidDataError(error.message, hint=error.hint, details=details) from None
+    return found
+
+
+# conversation:* — channels that only their participants use.
+
+
+MAX_PARTICIPANTS = 64
+
+Participants = Annotated[list[Name], msgspec.Meta(max_length=MAX_PARTICIPANTS)]
+Limit = Annotated[int, msgspec.Meta(ge=1, le=PAGE_MAX)]
+
+
+@event_handler("conversation:create", capability="conversations", inline=True)
+def create(ctx: Context, name: Name = "", participants: Participants = []) -> dict[str, str]:  # noqa: B006
+    """Open a conversation: a channel for you and the agents you name.
+
+    Args:
+        name: what it is about, for people.
+        participants: agents of your own tree; you take part anyway.
+    """
+    for other in participants:
+        if not may_address(ctx, other):
+            raise unknown_agent(other, "talk to")
+    made = ctx.services.courier.conversations.open(
+        ctx.principal.id,
+        participants,
+        name=name,
+        at=ctx.services.wall_clock(),
+    )
+    return {"conversation": made.id, "channel": made.channel}
+
+
+@event_handler("conversation:active", capability="conversations", effect="read", inline=True)
+def active(ctx: Context, limit: Limit = PAGE_LIMIT, after: Name = "") -> dict[str, Any]:
+    """List where you take part.
+
+    Args:
+        limit: how many at the most.
+        after: the `next` of the page before.
+    """
+    found = {each.id: each for each in ctx.services.courier.conversations.of(ctx.principal.id)}
+    return page(list(found), lambda name: _shown(found[name]), limit=limit, after=after)
+
+
+def _shown(conversation: Conversation) -> dict[str, Any]:
+    return {
+        "conversation": conversation.id,
+        "name": conversation.name,
+        "channel": conversation.channel,
+        "creator": conversation.creator,
+        "participants": sorted(conversation.participants),
+        "created_at": conversation.created_at,
+    }

@@ -1,0 +1,155 @@
+"""Messages from one agent to another; one that is away finds them when it is back.
+
+Each message is handed over once or never. One that was sent while the other agent was away waits in
+the store, bounded in number and time, and survives a restart.
+"""
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import msgspec
+import structlog
+
+from remit.errors import StoreError
+from remit.kernel.authority.revision import Authority
+from remit.kernel.bus.delivery import Courier
+from remit.kernel.store.protocol import MailStore
+from remit.kernel.store.records import Mail
+from remit.kernel.store.stored_json import shown_value
+from remit.model.notice import DIRECT_EVENT, KEEP_SECONDS, MAX_WAITING, MAX_WAITING_BYTES
+
+log = structlog.get_logger()
+
+_EXPIRY_SECONDS = 600.0
+
+
+class Mailbox:
+    """Knows who is connected, and hands over what waits for those who come back."""
+
+    def __init__(
+        self,
+        store: MailStore,
+        courier: Courier,
+        authority: Authority,
+        *,
+        wall_clock: Callable[[], float],
+    ) -> None:
+        self._store = store
+        self._courier = courier
+        self._authority = authority
+        self._clock = wall_clock
+        self._connected: dict[str, int] = {}
+        self._due: dict[str, None] = {}
+        self._news = anyio.Event()
+        self._busy: set[str] = set()
+
+    def arrived(self, name: str) -> None:
+        """A connection of this principal has spoken for the first time."""
+        self._connected[name] = self._connected.get(name, 0) + 1
+        self._due[name] = None
+        self._news.set()
+
+    def gone(self, name: str) -> None:
+        """A connection of this principal has closed."""
+        left = self._connected.get(name, 0) - 1
+        if left > 0:
+            self._connected[name] = left
+        else:
+            self._connected.pop(name, None)
+            self._due.pop(name, None)
+
+    def connections(self, name: str) -> int:
+        """How many connections a principal has."""
+        return self._connected.get(name, 0)
+
+    def may_receive(self, name: str) -> bool:
+        """Tell whether a principal may be told messages at all."""
+        principal = self._authority.fleet.principal(name)
+        return principal is not None and DIRECT_EVENT in self._authority.grant(principal).events
+
+    async def send(self, to: str, message: Any, sender: str) -> int:
+        """Hand a message over, or keep it; answers on how many connections it was handed over.
+
+        Raises:
+            LimitError: too many messages wait already.
+            StoreError: it could not be kept.
+        """
+        told = self._tell(to, message, sender)
+        if told:
+            return told
+        expires_at = self._clock() + KEEP_SECONDS
+        await self._store.mail_add(
+            to, msgspec.json.encode(message), sender, expires_at, limit=self._room(to)
+        )
+        if self.connections(to):  # it came back while the message was being kept
+            self._due[to] = None
+            self._news.set()
+        return 0
+
+    async def deliver_waiting(self, name: str) -> int:
+        """Hand over all that waits for a principal; answers how many messages."""
+        if name in self._busy or not self.may_receive(name):
+            return 0
+        self._busy.add(name)
+        told = 0
+        try:
+            # Shielded: what was taken out of the store and not handed over would be lost.
+            with anyio.CancelScope(shield=True):
+                while mails := await self._store.mail_take(name, now=self._clock()):
+                    for at, mail in enumerate(mails):
+                        if not self._hand_over(mail):
+                            await self._put_back(mails[at:])
+                            return told
+                        told += 1
+        finally:
+            self._busy.discard(name)
+        return told
+
+    @asynccontextmanager
+    async def delivering(self) -> AsyncGenerator[None]:
+        """Hand over in the background while the block runs."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self.run)
+            yield
+            tasks.cancel_scope.cancel()
+
+    async def run(self) -> None:
+        """Deliver to those who come back, and drop what expired, until cancelled."""
+        while True:
+            with anyio.move_on_after(_EXPIRY_SECONDS) as quiet:
+                await self._news.wait()
+            self._news = anyio.Event()
+            try:
+                if quiet.cancelled_caught:
+                    await self._store.mail_expire(self._clock())
+                while self._due:
+                    name = next(iter(self._due))
+                    del self._due[name]
+                    await self.deliver_waiting(name)
+            except StoreError as error:
+                log.warning("mail_not_delivered", problem=error.message)
+            except Exception:
+                log.exception("mail_not_delivered")
+
+    def _room(self, to: str) -> int:
+        principal = self._authority.fleet.principal(to)
+        if principal is None:
+            return 0
+        limit = self._authority.grant(principal).limits.max_queue
+        return MAX_WAITING if limit is None else min(limit, MAX_WAITING)
+
+    def _hand_over(self, mail: Mail) -> int:
+        return self._tell(mail.to, shown_value(mail.message), mail.sender)
+
+    def _tell(self, to: str, message: Any, sender: str) -> int:
+        data = {"from": sender, "message": message}
+        return self._courier.tell(to, DIRECT_EVENT, data, sender)
+
+    async def _put_back(self, mails: tuple[Mail, ...]) -> None:
+        for mail in mails:
+            await self._store.mail_add(
+                mail.to, mail.message, mail.sender, mail.expires_at,
+                limit=2 * MAX_WAITING, max_bytes=2 * MAX_WAITING_BYTES,
+            )  # fmt: skip

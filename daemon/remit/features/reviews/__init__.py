@@ -1,0 +1,1 @@
+"""What waits for a yes of the operator: calls, capabilities, cards, tools."""

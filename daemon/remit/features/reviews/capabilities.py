@@ -1,0 +1,179 @@
+"""Security reviews: which capabilities wait in profiles and for agents, and deciding about them.
+
+A decision is bound to all that the capability brought when it was looked at, see
+`policy/review.py`. It is stored before it is put in force.
+"""
+
+import secrets
+from collections.abc import Callable
+
+import anyio
+import structlog
+
+from remit.errors import ConflictError, StoreError
+from remit.features.reviews.approval_records import stored_reviews
+from remit.kernel.authority.approvals import (
+    CAPABILITY,
+    Decision,
+    Decisions,
+    Pair,
+    approvals_in,
+    decisions_in,
+    no_such_pair,
+    payload_of,
+)
+from remit.kernel.authority.plans import changes_between, holdings
+from remit.kernel.authority.revision import Authority
+from remit.kernel.bus.delivery import Courier
+from remit.kernel.reload.audit import CHANGED
+from remit.kernel.reload.changes import tell
+from remit.kernel.reload.last_good import keep
+from remit.kernel.reload.reload import Outcome, Reloader
+from remit.kernel.store.protocol import ReviewStore, Store
+from remit.kernel.store.records import Review, ReviewStatus
+from remit.model.principal import Cause
+from remit.policy.catalogue import Catalogue
+from remit.policy.plan import Plan
+from remit.policy.review import Scope
+
+log = structlog.get_logger()
+
+
+async def load_decisions(store: ReviewStore) -> Decisions:
+    """The newest decision about each pair."""
+    return decisions_in([review async for review in stored_reviews(store, CAPABILITY)])
+
+
+class CapabilityReviews:
+    """Decides about pairs, and puts that in force."""
+
+    def __init__(
+        self,
+        store: Store,
+        authority: Authority,
+        courier: Courier,
+        reloader: Reloader,
+        decisions: Decisions,
+        *,
+        clock: Callable[[], float],
+    ) -> None:
+        self._store = store
+        self._authority = authority
+        self._courier = courier
+        self._reloader = reloader
+        self._decisions = dict(decisions)
+        self._clock = clock
+        self._deciding = anyio.Lock()
+
+    def pairs(self, catalogue: Catalogue) -> dict[Pair, ReviewStatus]:
+        """Every pair that waits, was rejected or is approved in a revision, in order."""
+        found: dict[Pair, ReviewStatus] = {}
+        for profile, grant in catalogue.grants.items():
+            for capability in grant.pending_review:
+                found[Pair(profile, capability)] = "pending"
+            for capability in grant.capabilities:
+                if capability in catalogue.scopes:
+                    found[Pair(profile, capability)] = "approved"
+        found |= self._pairs_of_agents(catalogue)
+        for pair, status in found.items():
+            if status == "pending" and self.decision(catalogue, pair) is not None:
+                found[pair] = "rejected"
+        return dict(sorted(found.items()))
+
+    def _pairs_of_agents(self, catalogue: Catalogue) -> dict[Pair, ReviewStatus]:
+        """What agents were given beside their profiles; what a profile waits for stands there."""
+        found: dict[Pair, ReviewStatus] = {}
+        fleet = self._authority.fleet
+        for agent in fleet.all() if catalogue.scopes else ():
+            if agent.spec.inherit or not agent.spec.is_changed:
+                continue
+            own = fleet.own_grant(agent.id, catalogue)
+            profile = catalogue.grants.get(agent.spec.profile)
+            waiting = set(own.pending_review) - set(profile.pending_review if profile else ())
+            reviewed = catalogue.reviewed_for(agent.id, agent.public_key)
+            found |= {Pair.of_agent(agent.id, name): "pending" for name in waiting}
+            found |= {Pair.of_agent(agent.id, name): "approved" for name in reviewed}
+        return found
+
+    def decision(self, catalogue: Catalogue, pair: Pair) -> Decision | None:
+        """What was decided about the definition that is in force; None when nothing was."""
+        found, scope = self._decisions.get(pair), catalogue.scopes.get(pair.capability)
+        if found is None or found.scope is None or scope is None or found.key != self._key(pair):
+            return None
+        return found if found.scope.covers(scope) else None
+
+    def _key(self, pair: Pair) -> str:
+        agent = self._authority.fleet.get(pair.agent) if pair.agent else None
+        return agent.public_key if agent else ""
+
+    async def decide(
+        self,
+        pair: Pair,
+        status: ReviewStatus,
+        by: str,
+        note: str,
+        *,
+        scope: Scope,
+    ) -> Plan:
+        """Store a decision and put it in force as a new revision; a rejection takes back.
+
+        Raises:
+            ConflictError: it is decided so already, or the definition has changed since.
+            NotFoundError: no such pair is in force.
+        """
+        async with self._deciding:
+            catalogue = self._authority.catalogue
+            known = self.pairs(catalogue)
+            if pair not in known:
+                raise no_such_pair(pair, known)
+            if known[pair] == status:
+                raise ConflictError(f"{pair} is {status} already", details={"id": str(pair)})
+            if catalogue.scopes[pair.capability] != scope:
+                message = f"the definition of {pair.capability!r} has changed meanwhile"
+                raise ConflictError(message, hint="look at it again: remit review list")
+            decision = Decision(status, scope, by, self._clock(), note, self._key(pair))
+            with anyio.CancelScope(shield=True):
+                await self._store.review_add(_record(pair, decision))
+                self._decisions[pair] = decision
+                # If the definition changed while this was stored, the pair still waits: an
+                # approval counts for what was looked at, whatever is in force.
+                before = self._authority.catalogue.revision
+                plan = self._put_in_force()
+                await self._write(by, plan, before=before)
+                await keep(self._store, self._authority.current)
+            return plan
+
+    async def _write(self, by: str, plan: Plan, *, before: int) -> None:
+        try:
+            await self._reloader.audit.changed(
+                Cause("reviewed", by), plan, before=before, after=before + 1
+            )
+        except StoreError as error:  # the decision itself is in the audit, and in force
+            log.warning("audit_failed", problem=error.message, event_name=CHANGED)
+
+    def _put_in_force(self) -> Plan:
+        """Without awaiting, and then everybody is told, as after a reload."""
+        authority, fleet = self._authority, self._authority.fleet
+        held = holdings(fleet, authority.catalogue)
+        plan = authority.approve(approvals_in(self._decisions))
+        changes = changes_between(held, holdings(fleet, authority.catalogue))
+        revision = authority.catalogue.revision
+        self._reloader.announce(Outcome(changed=True, revision=revision, plan=plan))
+        tell(self._courier, changes, revision=revision)
+        return plan
+
+
+def _record(pair: Pair, decision: Decision) -> Review:
+    return Review(
+        id=f"{pair}@{secrets.token_hex(6)}",
+        kind=CAPABILITY,
+        subject=str(pair),
+        requested_by=decision.by,
+        requested_at=decision.at,
+        expires_at=None,
+        payload=payload_of(pair, decision),
+        status=decision.status,
+        decided_by=decision.by,
+        decided_at=decision.at,
+        note=decision.note,
+    )

@@ -1,0 +1,1 @@
+"""Suspicious text: rules, views, judgements of tools and names, reports."""

@@ -1,0 +1,285 @@
+"""Rules about characters that are not seen, or not what they seem; they look at the text itself."""
+
+import base64
+import binascii
+import codecs
+import html
+import re
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Iterator
+from itertools import islice
+from urllib.parse import unquote
+
+import msgspec
+
+from remit.features.scan.rules.rule import Category
+from remit.text.confusables import fold_disguised, fold_mixed
+
+
+class UnseenRule(msgspec.Struct, frozen=True):
+    """So many of these characters in a text weigh so much."""
+
+    id: str
+    pattern: re.Pattern[str]
+    few: int
+    """The weight of one."""
+    many: int
+    """The weight of `enough` of them."""
+    enough: int
+    category: Category = "hidden_text"
+
+
+_FLAG = "\U0001f3f4[\U000e0061-\U000e007a]{2,6}\U000e007f"
+_RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
+
+UNSEEN: tuple[UnseenRule, ...] = (
+    UnseenRule("hidden.tag_letters", re.compile("[\U000e0020-\U000e007f]"), 30, 60, 4),
+    UnseenRule(
+        "hidden.selectors", re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]{2,}"), 30, 50, 2
+    ),
+    UnseenRule(
+        "hidden.zero_width",
+        re.compile("(?<=[A-Za-z])[\xad\u200b-\u200d\u2060-\u2064\ufeff\u180e](?=[A-Za-z])"),
+        10,
+        40,
+        3,
+    ),
+    UnseenRule(
+        "hidden.zero_width_run", re.compile("[\u200b-\u200d\u2060-\u2064\ufeff]{3,}"), 40, 50, 2
+    ),
+    UnseenRule("hidden.terminal", re.compile("\x1b\\[|\x08{2,}|\x9b"), 25, 40, 3),
+)
+_DIRECTION = UnseenRule("hidden.direction", re.compile("[\u202a-\u202e\u2066-\u2069]"), 40, 50, 4)
+_TWINS_FEW, _TWINS_MANY, _TWINS_ENOUGH = 20, 45, 3
+
+
+class Unseen(msgspec.Struct, frozen=True):
+    """What one of these rules found: the first place, and how much it weighs."""
+
+    rule: str
+    category: Category
+    weight: int
+    at: int
+
+
+def unseen(text: str) -> Iterator[Unseen]:
+    """Everything in the text that is there to be overlooked."""
+    if text.isascii() and "\x1b" not in text and "\x08" not in text:
+        return
+    without_flags = re.sub(_FLAG, lambda match: "x" * len(match.group()), text)
+    for rule in UNSEEN:
+        yield from _counted(rule, without_flags)
+    if not _RIGHT_TO_LEFT.search(text):
+        yield from _counted(_DIRECTION, text)
+    places: list[int] = []
+    fold_mixed(text, lambda at, _was, _now: places.append(at))
+    if places:
+        weight = _TWINS_MANY if len(places) >= _TWINS_ENOUGH else _TWINS_FEW
+        yield Unseen("hidden.lookalikes", "hidden_text", weight, places[0])
+
+
+def _counted(rule: UnseenRule, text: str) -> Iterator[Unseen]:
+    first = rule.pattern.search(text)
+    if first is None:
+        return
+    found = 0
+    for _ in rule.pattern.finditer(text):
+        found += 1
+        if found >= rule.enough:
+            break
+    weight = rule.many if found >= rule.enough else rule.few
+    yield Unseen(rule.id, rule.category, weight, first.start())
+
+
+# A text as the rules see it: lower case, no accents, no disguise, and the way back.
+#
+# What cannot be seen is gone, except that hidden letters (tags, variation selectors that stand
+# for bytes) are turned into the letters that they hide.
+
+
+_PIECES = re.compile(r"[\x00-\x7f]+|[^\x00-\x7f]")
+_QUOTES = {
+    **dict.fromkeys("‘’‚‛′", "'"),  # noqa: RUF001
+    **dict.fromkeys("“”„«»", '"'),
+    **dict.fromkeys("‐‑‒–—―−", "-"),  # noqa: RUF001
+    "ı": "i",  # noqa: RUF001
+}
+_TAGS = range(0xE0020, 0xE007F)
+_SELECTORS = range(0xE0100, 0xE01F0)
+_SPACED = re.compile(r"(?:\b[a-z](?: {1,3}| ?[.\-_*|/] ?)){4,400}[a-z]\b")
+_LEET_WORD = re.compile(r"[a-z0-9@$!|]{3,}")
+_LEET = str.maketrans("013457@$!|", "oieastasii")
+_LETTERS = re.compile(r"[a-z]+")
+_TURNED = ("erongi", "dragersid", "tegrof", "snoitcurtsni")
+_ROTATED = ("vtaber", "qvfertneq", "sbetrg", "vafgehpgvba")
+
+
+class View(msgspec.Struct, frozen=True):
+    """A text to match against, and the steps from its offsets to those of the original."""
+
+    text: str
+    starts: tuple[int, ...] = (0,)
+    origins: tuple[int, ...] = (0,)
+
+    def origin(self, at: int) -> int:
+        """Where in the original the character at `at` comes from."""
+        step = bisect_right(self.starts, at) - 1
+        return self.origins[step] + at - self.starts[step]
+
+
+def plain(text: str) -> View:
+    """The view that every rule sees."""
+    if text.isascii():
+        return View(text.lower())
+    parts: list[str] = []
+    starts: list[int] = []
+    origins: list[int] = []
+    length = 0
+    for match in _PIECES.finditer(fold_disguised(text)):
+        piece = match.group()
+        folded = piece.lower() if piece.isascii() else fold_char(piece)
+        starts.append(length)
+        origins.append(match.start())
+        parts.append(folded)
+        length += len(folded)
+    return View("".join(parts), tuple(starts), tuple(origins))
+
+
+_KNOWN: dict[str, str] = {}
+_MOST_KNOWN = 20_000
+
+
+def fold_char(char: str) -> str:
+    """What one character beyond ASCII stands for; nothing, if it cannot be seen."""
+    known = _KNOWN.get(char)
+    if known is None:
+        known = _fold_char(char)
+        if len(_KNOWN) < _MOST_KNOWN:
+            _KNOWN[char] = known
+    return known
+
+
+def _fold_char(char: str) -> str:
+    code = ord(char)
+    if code in _TAGS:
+        return chr(code - 0xE0000).lower()
+    if code in _SELECTORS:
+        hidden = chr(code - 0xE0100 + 16)
+        return hidden.lower() if hidden.isascii() and hidden.isprintable() else ""
+    if char in _QUOTES:
+        return _QUOTES[char]
+    if char.isspace():
+        return "\n" if char in "\x85\u2028\u2029" else " "
+    bare = "".join(
+        part
+        for part in unicodedata.normalize("NFKD", char)
+        if unicodedata.category(part) not in _DROPPED
+    )
+    return unicodedata.normalize("NFC", bare).lower()
+
+
+_DROPPED = frozenset({"Mn", "Me", "Cf", "Cc", "Cs"})
+
+
+def fold_pattern(pattern: str) -> str:
+    """A pattern with its letters folded as text is; ASCII, and with it the syntax, stays."""
+    return "".join(char if char.isascii() else fold_char(char) for char in pattern)
+
+
+def spaced(view: View) -> list[tuple[str, int]]:
+    """Words whose letters stand apart, `i g n o r e`, put together; each with where it starts."""
+    return [
+        (re.sub(r"[^a-z]+", "", match.group()), view.origin(match.start()))
+        for match in _SPACED.finditer(view.text)
+    ]
+
+
+def unleeted(view: View) -> View | None:
+    """The view with letters for the digits that stand for them; none if nothing changes."""
+    text = _LEET_WORD.sub(_unleeted_word, view.text)
+    return None if text == view.text else View(text, view.starts, view.origins)
+
+
+def _unleeted_word(match: re.Match[str]) -> str:
+    word = match.group()
+    return word if word.isalpha() or word.isdigit() else word.translate(_LEET)
+
+
+def turned(view: View) -> View | None:
+    """Each line read from its end, if a telling word stands there that way."""
+    if not any(word in view.text for word in _TURNED):
+        return None
+    return View("\n".join(line[::-1] for line in view.text.split("\n")), view.starts, view.origins)
+
+
+def rotated(view: View) -> View | None:
+    """The view by ROT13, if a telling word stands there that way."""
+    if not any(word in view.text for word in _ROTATED):
+        return None
+    return View(
+        _LETTERS.sub(lambda m: codecs.encode(m.group(), "rot13"), view.text),
+        view.starts,
+        view.origins,
+    )
+
+
+# Payloads in code: base64, hexadecimal, percent signs, entities. Decoded once, never again.
+
+
+MAX_CHUNKS = 64
+MAX_CHUNK = 65_536
+_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{20,}={0,2}")
+_HEX = re.compile(
+    r"(?:0x)?(?:[0-9a-fA-F]{2}[ :,]?){12,}|(?:\\x[0-9a-fA-F]{2}){6,}|(?:\\u00[0-9a-fA-F]{2}){6,}"
+)
+_WORD = re.compile(r"\S+")
+_LINE = re.compile(r"[^\n]+")
+_NOT_HEX = re.compile(r"\\x|\\u00|0x|[^0-9a-fA-F]")
+_READABLE = 0.9
+_SHORTEST = 8
+
+
+def decoded_chunks(text: str) -> Iterator[tuple[str, int]]:
+    """What stands in code in the text, readable, and where; at most `MAX_CHUNKS` of each."""
+    for pattern, mark, decode in (
+        (_BASE64, "", _from_base64),
+        (_HEX, "", _from_hex),
+        (_WORD, "%", unquote),
+        (_LINE, "&", html.unescape),
+    ):
+        marked = (match for match in pattern.finditer(text) if mark in match.group())
+        for match in islice(marked if mark in text else (), MAX_CHUNKS):
+            chunk = match.group()[:MAX_CHUNK]
+            found = decode(chunk)
+            if found != chunk and is_readable(found):
+                yield found, match.start()
+
+
+def is_readable(text: str) -> bool:
+    """Tell whether a person could read this."""
+    if len(text) < _SHORTEST:
+        return False
+    good = sum(char.isalnum() or char in " \n.,:;!?'\"-_/@<>()[]{}|" for char in text)
+    return good >= _READABLE * len(text)
+
+
+def _from_base64(chunk: str) -> str:
+    plain = chunk.rstrip("=").translate(str.maketrans("-_", "+/"))
+    plain = plain[: len(plain) - 1] if len(plain) % 4 == 1 else plain
+    try:
+        return _text(base64.b64decode(plain + "=" * (-len(plain) % 4)))
+    except (binascii.Error, ValueError):
+        return ""
+
+
+def _from_hex(chunk: str) -> str:
+    digits = _NOT_HEX.sub("", chunk)
+    return _text(bytes.fromhex(digits[: len(digits) // 2 * 2]))
+
+
+def _text(data: bytes) -> str:
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        return ""

@@ -1,0 +1,1 @@
+"""Sessions that only narrow."""

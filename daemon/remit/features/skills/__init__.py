@@ -1,0 +1,1 @@
+"""Skills, manifests and extensions in folders: read, watched, handed out."""

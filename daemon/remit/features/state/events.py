@@ -1,0 +1,139 @@
+"""state:* — JSON values that agents share and that survive a restart."""
+
+from typing import Annotated, Any
+
+import msgspec
+
+from remit.errors import DeniedError, NotFoundError, TooLargeError
+from remit.kernel.dispatch.context import Context
+from remit.kernel.dispatch.paging import PAGE_LIMIT, PAGE_MAX
+from remit.kernel.dispatch.registry import event_handler
+from remit.kernel.store.protocol import PAGE_BYTES
+from remit.kernel.store.records import StateEntry, StatePage, StateQuota
+from remit.model.limits import Limits, shared_prefixes
+
+KEY_LIMIT = 512
+
+Key = Annotated[str, msgspec.Meta(min_length=1, max_length=KEY_LIMIT)]
+Prefix = Annotated[str, msgspec.Meta(max_length=KEY_LIMIT)]
+Limit = Annotated[int, msgspec.Meta(ge=1, le=PAGE_MAX)]
+Version = Annotated[int, msgspec.Meta(ge=0)]
+
+
+@event_handler("state:get", capability="state_read", effect="read")
+async def get(ctx: Context, key: Key) -> dict[str, Any]:
+    """Read one value of the shared state.
+
+    Args:
+        key: its name, as in 'team/plan'.
+    """
+    _check_key(ctx, key)
+    entry = await ctx.services.store.state_get(key)
+    if entry is None:
+        may_look = "state:list" in ctx.grant.events
+        hint = "state:list shows what there is" if may_look else ""
+        raise NotFoundError(f"there is no state under {key!r}", hint=hint)
+    return msgspec.structs.asdict(entry)
+
+
+@event_handler("state:list", capability="state_read", effect="read")
+async def list_(
+    ctx: Context, prefix: Prefix = "", limit: Limit = PAGE_LIMIT, after: Prefix = ""
+) -> dict[str, Any]:
+    """List the shared state by key, a page at a time.
+
+    Args:
+        prefix: only keys that start with it.
+        limit: how many at the most.
+        after: the `next` of the page before.
+    """
+    allowed = ctx.grant.limits.state_prefixes
+    prefixes = (prefix,) if allowed is None else shared_prefixes((prefix,), allowed)
+    found = await _list_under(ctx, prefixes, limit=limit, after=after)
+    return {
+        "items": [msgspec.structs.asdict(entry) for entry in found.items],
+        "total": found.total,
+        "next": found.next,
+    }
+
+
+async def _list_under(
+    ctx: Context, prefixes: tuple[str, ...], *, limit: int, after: str
+) -> StatePage:
+    """One page over several prefixes, of which none lies under another."""
+    items: list[StateEntry] = []
+    total, room, more = 0, PAGE_BYTES, False
+    for prefix in prefixes:
+        wanted = 0 if more else limit - len(items)
+        found = await ctx.services.store.state_list(
+            prefix, limit=max(wanted, 1), after=after, max_bytes=max(room, 1)
+        )
+        total += found.total
+        if wanted and room > 0:
+            items += found.items
+            room -= sum(len(msgspec.json.encode(entry.value)) for entry in found.items)
+            more = found.next is not None
+        else:
+            more = more or bool(found.items)
+    return StatePage(tuple(items), total, items[-1].key if more else None)
+
+
+def _quota(ctx: Context) -> StateQuota | None:
+    """How much of the state the caller may have; an operator as much as it likes."""
+    if ctx.principal.is_operator:
+        return None
+    usual, limits = ctx.services.state_quota, ctx.grant.limits
+    own = Limits(max_state_keys=usual.keys, max_state_bytes=usual.bytes).smallest(limits)
+    return StateQuota(own.max_state_keys, own.max_state_bytes)
+
+
+def _check_key(ctx: Context, key: str) -> None:
+    """Keep a caller inside its part of the state; the answer is the same for what exists or not."""
+    limits = ctx.grant.limits
+    if not limits.allow_key(key):
+        named = ", ".join(map(repr, limits.state_prefixes or ()))
+        hint = f"your keys start with {named}" if named else "no key is yours"
+        message = f"{key!r} lies outside of your part of the state"
+        raise DeniedError(message, reason="limit", hint=hint)
+
+
+@event_handler("state:set", capability="state_write", triggers=["state:set"])
+async def set_(
+    ctx: Context, key: Key, value: Any, expect_version: Version | None = None
+) -> dict[str, Any]:
+    """Write one value of the shared state; it is durable once this is answered.
+
+    Args:
+        key: its name, as in 'team/plan'.
+        value: any JSON value.
+        expect_version: write only if the key still has this version; 0: only if it is new.
+    """
+    _check_key(ctx, key)
+    size = len(msgspec.json.encode(value))
+    limit = ctx.services.state_value_limit
+    if size > limit:
+        raise TooLargeError(
+            f"the value has {size:,} bytes; {limit:,} are the limit", hint="split it into more keys"
+        )
+    entry = await ctx.services.store.state_set(
+        key, value, ctx.principal.id, expect_version=expect_version, quota=_quota(ctx)
+    )
+    ctx.emit("state:set", {"key": key, "version": entry.version, "by": ctx.principal.id})
+    return {"key": entry.key, "version": entry.version, "updated_at": entry.updated_at}
+
+
+@event_handler(
+    "state:delete", capability="state_write", effect="destructive", triggers=["state:delete"]
+)
+async def delete(ctx: Context, key: Key, expect_version: Version | None = None) -> dict[str, Any]:
+    """Remove one value of the shared state.
+
+    Args:
+        key: its name.
+        expect_version: remove only if the key still has this version.
+    """
+    _check_key(ctx, key)
+    deleted = await ctx.services.store.state_delete(key, expect_version=expect_version)
+    if deleted:
+        ctx.emit("state:delete", {"key": key, "version": 0, "by": ctx.principal.id})
+    return {"key": key, "deleted": deleted}

@@ -1,0 +1,1 @@
+"""Lists of tools: for hosts, for help, in the formats of model vendors."""

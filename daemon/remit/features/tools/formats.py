@@ -1,0 +1,241 @@
+"""Tool definitions in the shapes that model interfaces take: Anthropic, OpenAI, MCP.
+
+Tools may be *deferred*: the model does not see them until a search names them. The search is ours,
+`discover_capabilities`, and runs where the agent runs; so what is found follows the grant.
+The shapes fit the types of anthropic 2.10 and openai 3.51.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Literal, get_args
+
+import msgspec
+
+from remit.model.descriptor import CALL_TOOL, META_TOOL, meta_tool, tool_id
+from remit.model.grant import SEARCH, Grant
+from remit.policy.tool_names import held_back, names_for
+from remit.policy.universe import Universe
+
+ToolFormat = Literal["anthropic", "openai", "mcp"]
+TOOL_FORMATS: tuple[ToolFormat, ...] = get_args(ToolFormat)
+SearchFormat = Literal["anthropic", "openai"]
+SEARCH_FORMATS: tuple[SearchFormat, ...] = get_args(SearchFormat)
+Tool = Mapping[str, Any]
+"""A tool of `tool_list`."""
+
+_UNTAKEN = frozenset({"oneOf", "anyOf", "allOf", "not", "enum", "const", "if", "then", "else"})
+"""What both vendors refuse at the top of a schema; the daemon checks the whole schema anyway."""
+_MCP_NAMES = {
+    "title": "title",
+    "description": "description",
+    "input_schema": "inputSchema",
+    "output_schema": "outputSchema",
+    "annotations": "annotations",
+}
+
+_NOTHING = {"type": "text", "text": "Nothing else fits; say it in other words."}
+
+
+def formatted(tools: Iterable[Tool], form: ToolFormat, *, defer: bool = False) -> list[Any]:
+    """Tools in the shape of an interface; with `defer`, all but the pinned ones wait for a search.
+
+    INVARIANT: the tool to search with is never deferred, and no other tool has its name.
+    """
+    if form == "mcp":
+        return [_mcp(tool) for tool in tools]
+    make = _SHAPES[form]
+    if not defer:
+        return [make(tool) for tool in tools]
+    listed = [tool for tool in tools if tool["name"] != META_TOOL]
+    shaped = [
+        make(tool) if tool.get("pinned") else make(tool) | {"defer_loading": True}
+        for tool in listed
+    ]
+    return [_SEARCHES[form](), *shaped]
+
+
+def found(tools: Iterable[Tool], ids: Iterable[str], form: SearchFormat) -> dict[str, Any]:
+    """What a search answers to a model that waits for it, best first; the id of the call is added.
+
+    Anthropic takes the names of deferred tools of the request, OpenAI takes whole definitions.
+    What is pinned was never deferred, so the model has it already.
+    """
+    waiting = {tool_id(tool["event"]): tool for tool in tools if not tool.get("pinned")}
+    hits = [waiting[one] for one in ids if one in waiting]
+    if form == "openai":
+        loaded = [_openai(tool) | {"defer_loading": True} for tool in hits]
+        told = {"type": "tool_search_output", "execution": "client", "status": "completed"}
+        return {**told, "tools": loaded}
+    named = [{"type": "tool_reference", "tool_name": tool["name"]} for tool in hits]
+    return {"type": "tool_result", "content": named or [_NOTHING]}
+
+
+def _anthropic(tool: Tool) -> dict[str, Any]:
+    return {
+        "name": tool["name"],
+        "description": tool["description"],
+        "input_schema": _object(tool["input_schema"]),
+    }
+
+
+def _openai(tool: Tool) -> dict[str, Any]:
+    return {
+        "type": "function",
+        "name": tool["name"],
+        "description": tool["description"],
+        "parameters": _object(tool["input_schema"]),
+        # Strict is its default, and refuses every schema with a field that may be left out.
+        "strict": False,
+    }
+
+
+def _mcp(tool: Tool) -> dict[str, Any]:
+    named = {theirs: tool[ours] for ours, theirs in _MCP_NAMES.items() if ours in tool}
+    schema = {"type": "object", **tool["input_schema"]}  # hosts want one even without fields
+    return {"name": tool["name"], **named, "inputSchema": schema}
+
+
+def _object(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema as both vendors take it: an object, with nothing to choose from at its top."""
+    kept = {key: value for key, value in schema.items() if key not in _UNTAKEN}
+    return {**kept, "type": "object", "properties": kept.get("properties", {})}
+
+
+def _anthropic_search() -> dict[str, Any]:
+    return _anthropic(meta_tool())
+
+
+def _openai_search() -> dict[str, Any]:
+    tool = meta_tool()
+    return {
+        "type": "tool_search",
+        "execution": "client",
+        "description": tool["description"],
+        "parameters": tool["input_schema"],
+    }
+
+
+_SHAPES: dict[str, Callable[[Tool], dict[str, Any]]] = {"anthropic": _anthropic, "openai": _openai}
+_SEARCHES: dict[str, Callable[[], dict[str, Any]]] = {
+    "anthropic": _anthropic_search,
+    "openai": _openai_search,
+}
+
+
+# Arguments that make the host of a model offer what a grant allows, and nothing else.
+
+
+SERVER_NAME = "remit"
+"""Whoever holds it is given the tool to search with."""
+
+
+class Server(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How the host starts the server of our tools; nothing here may be a secret."""
+
+    command: str
+    args: tuple[str, ...]
+    env: Mapping[str, str] = {}
+
+
+def claude_arguments(universe: Universe, grant: Grant, server: Server) -> list[str]:
+    """Arguments for the Claude command line: exactly its tools that are held, and ours.
+
+    `--allowedTools` alone only adds to what the host allows anyway. `--tools` is all that the model
+    gets of the host's own, and `--strict-mcp-config` leaves out every other server.
+    """
+    shown = grant.exposed - held_back(universe, grant.exposed)
+    names = names_for(universe, shown)
+    tools = [names[event] for event in sorted(names)]
+    served = [f"mcp__{SERVER_NAME}__{name}" for name in (*tools, *_meta_tools(grant))]
+    config = msgspec.json.encode({"mcpServers": {SERVER_NAME: server}}).decode()
+    held = sorted(grant.claude_tools)
+    own = dict.fromkeys(_bare(tool) for tool in held if not tool.startswith("mcp__"))
+    arguments = ["--allowedTools", ",".join([*held, *served]), "--tools", ",".join(own)]
+    if grant.denied_tools:
+        arguments += ["--disallowedTools", ",".join(sorted(grant.denied_tools))]
+    return [*arguments, "--mcp-config", config, "--strict-mcp-config"]
+
+
+def _bare(tool: str) -> str:
+    """The name of a tool without the rule behind it: `Bash(git:*)` is a part of `Bash`."""
+    return tool.partition("(")[0]
+
+
+def _meta_tools(grant: Grant) -> list[str]:
+    """The tools that are no events; each call through them is decided like any other."""
+    if SEARCH not in grant.events:
+        return []
+    return [META_TOOL] if grant.exposure == "all" else [META_TOOL, CALL_TOOL]
+
+
+# Files that make the host of a model start our tools, in the form that each host reads.
+#
+# Nothing here is a secret: a token is named by the variable or the question that holds it. The
+# forms are those of code.claude.com/docs/en/mcp, cursor.com/docs/mcp and
+# code.visualstudio.com/docs/copilot/reference/mcp-configuration in November 2026.
+
+
+Host = Literal["claude-code", "claude-desktop", "vscode", "cursor"]
+HOSTS: tuple[Host, ...] = get_args(Host)
+TOKEN_VARIABLE = "REMIT_TOKEN"  # noqa: S105 - the name of a variable
+_TOKEN_INPUT = "remit-token"  # noqa: S105 - what VS Code calls its question
+
+FILES: dict[Host, str] = {
+    "claude-code": ".mcp.json",
+    "claude-desktop": "claude_desktop_config.json",
+    "vscode": ".vscode/mcp.json",
+    "cursor": ".cursor/mcp.json",
+}
+"""What each host reads: from the folder of the project, or Claude Desktop from its own."""
+
+
+def stdio_config(host: Host, server: Server) -> dict[str, Any]:
+    """The file of a host that starts a process for our tools."""
+    entry = msgspec.to_builtins(server)
+    if host in ("vscode", "cursor"):
+        entry = {"type": "stdio", **entry}
+    return {servers_key(host): {SERVER_NAME: entry}}
+
+
+def http_config(host: Host, url: str) -> dict[str, Any] | None:
+    """The file of a host that asks a running daemon; None when the host has no way to do so.
+
+    Claude Desktop skips an entry with an address, and starts a process with a few variables only,
+    so a token for it would have to stand in the file.
+    """
+    make = _OVER_HTTP.get(host)
+    return None if make is None else make(url)
+
+
+def servers_key(host: Host) -> str:
+    """Under which key of its file a host lists servers."""
+    return "servers" if host == "vscode" else "mcpServers"
+
+
+def _claude_code(url: str) -> dict[str, Any]:
+    return {"mcpServers": {SERVER_NAME: {"type": "http", **_asking(url, f"${{{TOKEN_VARIABLE}}}")}}}
+
+
+def _cursor(url: str) -> dict[str, Any]:
+    return {"mcpServers": {SERVER_NAME: _asking(url, f"${{env:{TOKEN_VARIABLE}}}")}}
+
+
+def _vscode(url: str) -> dict[str, Any]:
+    question = {
+        "type": "promptString",
+        "id": _TOKEN_INPUT,
+        "description": "Bearer token for remit (remit key token NAME)",
+        "password": True,
+    }
+    entry = {"type": "http", **_asking(url, f"${{input:{_TOKEN_INPUT}}}")}
+    return {"inputs": [question], "servers": {SERVER_NAME: entry}}
+
+
+def _asking(url: str, token: str) -> dict[str, Any]:
+    return {"url": url, "headers": {"Authorization": f"Bearer {token}"}}
+
+
+_OVER_HTTP: dict[Host, Callable[[str], dict[str, Any]]] = {
+    "claude-code": _claude_code,
+    "cursor": _cursor,
+    "vscode": _vscode,
+}

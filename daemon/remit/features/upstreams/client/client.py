@@ -1,0 +1,206 @@
+"""One outside server, supervised: started when it is needed, restarted when it fails.
+
+Promises:
+- Whoever calls waits no longer than the server's `start_timeout` for its start, and while a restart
+  is put off not at all.
+- At most `concurrency` calls are under way, at most `Limits.waiting` wait, one more is refused.
+- A server that floods us with changes is asked for its list once a second, and less often the more
+  it cries wolf.
+- When `run` ends, everything that the server started has ended.
+"""
+
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from remit.errors import LimitError, RemitError, UnavailableError, with_code
+from remit.features.upstreams.client.relisting import GoneError
+from remit.features.upstreams.client.supervisor import Gauge, Keeper
+from remit.features.upstreams.client.types import CallOutcome, Health, Limits, Listing, Progress
+from remit.model.upstream import Upstream
+
+if TYPE_CHECKING:
+    from remit.features.upstreams.client.connection import Connection
+
+_GOODBYE_SECONDS = 3.0
+"""A call that was cut off waits so long to hear why."""
+
+
+class Link:
+    """One outside server. `run` keeps it; everything else may be called from any task."""
+
+    def __init__(
+        self,
+        upstream: Upstream,
+        *,
+        secret: Callable[[str], str | None],
+        on_listed: Callable[[Listing], Awaitable[None]],
+        clock: Callable[[], float] = time.time,
+        launcher: Sequence[str] = (),
+        limits: Limits | None = None,
+    ) -> None:
+        """Nothing starts before `run`.
+
+        Args:
+            upstream: how it is reached.
+            secret: the value of a secret by its name, read anew at each start; None: there is none.
+            on_listed: told every list of tools: after each start, at each `refresh`, and when the
+                server has changed it. It is awaited in the task of `run`, one at a time.
+            clock: for `Health.since`.
+            launcher: put before the full command of a server that is a process, so that the runtime
+                can tie it to the life of the daemon: see `tethered` of `runtime/tether.py`.
+            limits: how much is taken.
+        """
+        self.upstream = upstream
+        self._limits = limits or Limits()
+        self._gauge = Gauge(clock)
+        self._keeper = Keeper(
+            upstream,
+            secret=secret,
+            on_listed=on_listed,
+            launcher=launcher,
+            limits=self._limits,
+            gauge=self._gauge,
+        )
+        self._slots = anyio.Semaphore(upstream.concurrency)
+        self._inside = 0
+
+    @property
+    def health(self) -> Health:
+        """How it is now."""
+        return self._gauge.health()
+
+    async def run(self) -> None:
+        """Keep the server until cancelled; one task runs this, once.
+
+        An eager one is started at once, a lazy one at the first `call` or `refresh`; from then on
+        it is kept running.
+        """
+        await self._keeper.run()
+
+    async def call(
+        self,
+        tool: str,
+        arguments: dict[str, Any],
+        *,
+        progress: Progress | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109 - it tells the server too
+        check: Callable[[], None] | None = None,
+    ) -> CallOutcome:
+        """Call a tool. Cancelling this cancels the call in the server too.
+
+        Args:
+            tool: the name of the tool in that server.
+            arguments: checked by the caller.
+            progress: told what the server says about how far it is.
+            timeout: seconds from when the server runs, instead of those of the upstream.
+            check: asked right before the call is sent, when its list was told; what it raises is
+                raised, and nothing is sent.
+
+        Raises:
+            UnavailableError: the server is not there; `details` has `reason` and `retry_after`.
+            ToolFailedError: it refused the call, or answered what cannot be passed on.
+            TooLargeError: its answer is larger than is taken.
+            LimitError: too many calls wait already.
+            RemitError: with the code `timeout`, it did not answer in time.
+        """
+        if self._inside >= self.upstream.concurrency + self._limits.waiting:
+            raise self._crowded()
+        self._inside += 1
+        self._gauge.calls += 1
+        try:
+            await self._ready()
+            asked = partial(self._ask, tool, arguments, progress, check)
+            return await self._within(timeout or self.upstream.timeout, tool, asked)
+        except UnavailableError as error:
+            self._gauge.failed(str(error.details["reason"]))
+            raise
+        finally:
+            self._inside -= 1
+
+    async def refresh(self) -> Listing:
+        """Ask for the list of tools anew, starting the server if need be; `on_listed` hears it too.
+
+        A start that was put off is not: whoever asks may have repaired something.
+
+        Raises:
+            UnavailableError: the server is not there, or gave no list.
+        """
+        self._keeper.hurry()
+        await self._ready()
+        try:
+            with anyio.fail_after(self.upstream.start_timeout):
+                return await self._keeper.relisted()
+        except GoneError as error:
+            raise self._unavailable(str(error)) from error
+        except TimeoutError:
+            raise self._unavailable("it gave no list of tools in time") from None
+
+    async def _ready(self) -> None:
+        self._keeper.want()
+        if self._gauge.state in ("idle", "starting"):
+            with anyio.move_on_after(self.upstream.start_timeout):
+                while self._gauge.state in ("idle", "starting"):
+                    await self._gauge.next_turn()
+        if self._gauge.state != "ready":
+            raise self._unavailable(self._gauge.reason or "it is still starting")
+
+    async def _within(
+        self, seconds: float, tool: str, ask: Callable[[], Awaitable[CallOutcome]]
+    ) -> CallOutcome:
+        with anyio.move_on_after(seconds):
+            async with self._slots:
+                await self._ready()  # it may have died while this waited for its turn
+                return await ask()
+        self._keeper.doubt()
+        message = f"{self.upstream.name} did not answer {tool} within {seconds:g} s"
+        self._gauge.failed(message)
+        raise with_code("timeout", message, "ask for less at once", {})
+
+    async def _ask(
+        self,
+        tool: str,
+        arguments: dict[str, Any],
+        progress: Progress | None,
+        check: Callable[[], None] | None,
+    ) -> CallOutcome:
+        begun = anyio.current_time()
+        connection = self._keeper.connection
+        if connection is None:
+            raise self._unavailable(self._gauge.reason or self._gauge.last_error)
+        if check is not None:
+            check()
+        try:
+            outcome = await connection.call(tool, arguments, progress)
+        except GoneError as error:
+            raise await self._cut_off(connection, str(error)) from error
+        self._gauge.answered(anyio.current_time() - begun)
+        return outcome
+
+    async def _cut_off(self, connection: "Connection", reason: str) -> UnavailableError:
+        """The keeper learns why a server is gone a moment after the calls notice that it is."""
+        with anyio.move_on_after(_GOODBYE_SECONDS):
+            while connection.signs.ended and not self._keeper.epitaph(connection):
+                await self._gauge.next_turn()
+        return self._unavailable(self._keeper.epitaph(connection) or reason)
+
+    def _unavailable(self, reason: str) -> UnavailableError:
+        return UnavailableError(
+            f"the server {self.upstream.name} is not available: {reason}",
+            hint=f"`remit upstream check {self.upstream.name}` says more",
+            details={
+                "upstream": self.upstream.name,
+                "reason": reason,
+                "retry_after": self._gauge.retry_after,
+            },
+        )
+
+    def _crowded(self) -> RemitError:
+        return LimitError(
+            f"{self._inside} calls of {self.upstream.name} wait or run already",
+            hint="ask again later, or raise its concurrency in upstreams.yaml",
+            details={"limit": "concurrency", "retry_after": self._gauge.latency or 1.0},
+        )

@@ -1,0 +1,317 @@
+"""One live connection to a server: its list, its calls, and what ends it.
+
+Only what starts a server imports this module: it brings the protocol library.
+"""
+
+import logging
+import math
+import os
+import re
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from importlib import metadata
+from typing import Any
+
+import anyio
+import anyio.to_thread
+from mcp.client import Client, InputRequiredRoundsExceededError
+from mcp.client.streamable_http import streamable_http_client
+from mcp.client.subscriptions import SubscriptionLost
+from mcp.shared.exceptions import MCPError
+from mcp_types import CONNECTION_CLOSED, INVALID_PARAMS, METHOD_NOT_FOUND, Implementation
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
+
+from remit.errors import InvalidDataError, ToolFailedError
+from remit.features.upstreams.client.answers import check_structure, outcome_of, too_large
+from remit.features.upstreams.client.child import Child, started
+from remit.features.upstreams.client.http import SIZE, Guard, http_client
+from remit.features.upstreams.client.listing import Page, all_tools
+from remit.features.upstreams.client.message_filter import RAW_TOOLS, Sieve
+from remit.features.upstreams.client.relisting import GoneError, Signs
+from remit.features.upstreams.client.schema import Checker
+from remit.features.upstreams.client.start import HandshakeError, Start, command_line
+from remit.features.upstreams.client.stdio import TOO_LARGE, stdio_messages
+from remit.features.upstreams.client.types import CallOutcome, Listing, Progress
+
+# How a server is reached, and what can be said about its end.
+#
+# Only what starts a server imports this module: it brings the protocol library.
+
+
+_LAST_WORDS_SECONDS = 0.5
+_SLACK_SECONDS = 10.0
+
+
+class Endpoint:
+    """A server that is reached: its messages, and why it is gone when it is."""
+
+    def __init__(
+        self, start: Start, messages: Any, *, child: Child | None = None, guard: Guard | None = None
+    ) -> None:
+        self._start = start
+        self._child = child
+        self._guard = guard
+        self.messages = messages
+
+    @property
+    def trouble(self) -> str:
+        """What went wrong last on the way to a URL."""
+        return "" if self._guard is None else self._guard.trouble
+
+    async def obituary(self) -> str:
+        """What is known about its end; empty when nothing is."""
+        last = self._start.errors.last
+        if self._child is None:
+            return self.trouble
+        code = await self._child.exit_code(_LAST_WORDS_SECONDS)
+        if code is None:
+            return last
+        last = self._start.errors.last
+        ended = f"it was ended by signal {-code}" if code < 0 else f"it exited with code {code}"
+        return f"{ended}: {last}" if last else ended
+
+
+@asynccontextmanager
+async def reached(start: Start, on_broken: Callable[[str], None]) -> AsyncGenerator[Endpoint]:
+    """A server for as long as the block runs.
+
+    Args:
+        start: how.
+        on_broken: told when a server behind a URL cannot be asked any more, and why.
+
+    Raises:
+        CannotStartError: it cannot be started.
+    """
+    limits, upstream, outfit = start.limits, start.upstream, start.outfit
+    if upstream.url:
+        patience = max(upstream.timeout, upstream.start_timeout) + _SLACK_SECONDS
+        guard = Guard(longest=limits.message_bytes, patience=patience, on_broken=on_broken)
+        async with http_client(guard, outfit.headers) as client:
+            messages = streamable_http_client(
+                upstream.url, http_client=client, max_sse_event_size=limits.message_bytes
+            )
+            yield Endpoint(start, messages, guard=guard)
+        return
+    path = outfit.env.get("PATH", os.defpath)
+    command = await anyio.to_thread.run_sync(command_line, upstream, path)
+    async with started(
+        [*start.launcher, *command],
+        env=outfit.env,
+        cwd=upstream.cwd or None,
+        errors=start.errors,
+        stop_seconds=limits.stop_seconds,
+    ) as child:
+        lines = stdio_messages(child, noise=start.noise, longest=limits.message_bytes)
+        yield Endpoint(start, lines, child=child)
+
+
+def _version() -> str:
+    try:
+        return metadata.version("remit")
+    except metadata.PackageNotFoundError:  # a checkout that is on the path and not installed
+        return "0"
+
+
+_OURSELVES = Implementation(name="remit", version=_version())
+_LONGEST = 1_000
+_ON_THE_WAY = ("Server returned an error response", "Session terminated", "SSE stream", "Redirect")
+_UNKNOWN_TOOL = re.compile(r"unknown tool|tool\b.{0,140}\bnot found", re.IGNORECASE)
+_LISTEN_PAUSES = (1.0, 60.0)
+
+# What a server says must not get into our log unbounded and with its secrets: the library logs
+# lines that it cannot read, with a traceback each. What matters is told by exceptions too.
+for _name in ("mcp.client", "client"):
+    _library = logging.getLogger(_name)  # noqa: TID251 - to silence it
+    _library.addHandler(logging.NullHandler())
+    _library.propagate = False
+
+
+class Connection:
+    """A server that has answered the handshake; `connected` makes one."""
+
+    def __init__(self, start: Start, client: Client, endpoint: Endpoint, signs: Signs) -> None:
+        self._start = start
+        self._client = client
+        self._endpoint = endpoint
+        self._masks = start.outfit.masks
+        self._most = start.limits.message_bytes
+        self._promised: dict[str, Checker | dict[str, object]] = {}
+        self.signs = signs
+        info = client.server_info
+        self.protocol = client.protocol_version
+        self.server_name = self._masks.text(info.name)[:200] if info else ""
+        self.server_version = self._masks.text(info.version)[:200] if info else ""
+
+    async def tools(self) -> Listing:
+        """All its tools.
+
+        Raises:
+            GoneError: it gave no list.
+        """
+        try:
+            found = await all_tools(self._page, self._start.limits, self._masks)
+        except MCPError as error:
+            if self.signs.ended:
+                raise GoneError(await self.obituary()) from error
+            raise GoneError(f"it gave no list of tools: {self._gone(error)}") from error
+        except ValidationError as error:
+            raise GoneError("its list of tools is not as the protocol says") from error
+        self._promised = {
+            tool.name: tool.output_schema for tool in found.taken if tool.output_schema is not None
+        }
+        return Listing(
+            tools=found.taken,
+            protocol=self.protocol,
+            server_name=self.server_name,
+            server_version=self.server_version,
+            left_out=found.left_out,
+            reasons=found.reasons,
+        )
+
+    async def _page(self, cursor: str | None) -> Page:
+        if self._client.server_capabilities.tools is None:
+            return [], None
+        page = await self._client.list_tools(cursor=cursor)
+        return (page.meta or {}).get(RAW_TOOLS, []), page.next_cursor
+
+    async def call(
+        self, tool: str, arguments: dict[str, object], tell: Progress | None
+    ) -> CallOutcome:
+        """Call a tool.
+
+        Raises:
+            GoneError: the server went away meanwhile, or before.
+            RemitError: what a caller can be told.
+        """
+
+        async def told(
+            progress: float, total: float | None = None, message: str | None = None
+        ) -> None:
+            if tell is None or not math.isfinite(progress):
+                return
+            of = total if total is not None and math.isfinite(total) else None
+            tell(progress, of, self._masks.text(message or "")[:_LONGEST])
+
+        try:
+            result = await self._client.call_tool(
+                tool, arguments, progress_callback=None if tell is None else told
+            )
+        except MCPError as error:
+            raise self._failure(tool, error) from error
+        except (ValidationError, InputRequiredRoundsExceededError) as error:
+            message = f"{tool} did not answer as the protocol says"
+            raise ToolFailedError(message, details={"reason": "protocol"}) from error
+        except ValueError as error:  # the library could not write them
+            message = "the arguments cannot be sent: they are nested too deeply, or no proper text"
+            raise InvalidDataError(message, details={"path": "$"}) from error
+        outcome = outcome_of(result, self._masks, most=self._most)
+        if outcome.is_error:
+            self._look_again(outcome)
+        elif (checker := self._checker(tool)) is not None:
+            await check_structure(tool, outcome, checker)
+        return outcome
+
+    def _checker(self, tool: str) -> Checker | None:
+        promised = self._promised.get(tool)
+        if isinstance(promised, dict):
+            promised = self._promised[tool] = Checker(promised)
+        return promised
+
+    def _look_again(self, outcome: CallOutcome) -> None:
+        """A tool that the server does not know was renamed or taken away: list anew."""
+        texts = (block.get("text") for block in outcome.content[:1])
+        if any(isinstance(text, str) and _UNKNOWN_TOOL.search(text[:400]) for text in texts):
+            self.signs.change()
+
+    def _failure(self, tool: str, error: MCPError) -> Exception:
+        if error.message == TOO_LARGE and isinstance(error.data, dict):
+            return too_large(error.data.get("bytes"), self._most)
+        if SIZE in error.message or "byte limit" in error.message:
+            return too_large(None, self._most)
+        if self.signs.ended or self._is_closed(error) or self._is_on_the_way(error):
+            return self._gone(error)
+        if error.code in (METHOD_NOT_FOUND, INVALID_PARAMS):
+            self.signs.change()
+        said = self._masks.text(error.message)[:_LONGEST]
+        return ToolFailedError(
+            f"{tool} was refused by its server: {said}",
+            details={"reason": "protocol", "rpc_code": error.code},
+        )
+
+    def _is_closed(self, error: MCPError) -> bool:
+        closed = error.code == CONNECTION_CLOSED and error.message == "Connection closed"
+        if closed:
+            self.signs.end("it does not read what is sent to it")
+        return closed
+
+    def _is_on_the_way(self, error: MCPError) -> bool:
+        if not self._start.upstream.url or not error.message.startswith(_ON_THE_WAY):
+            return False
+        if error.message == "Session terminated":
+            self.signs.end("it has forgotten our session")
+        return True
+
+    def _gone(self, error: MCPError) -> GoneError:
+        trouble = self._endpoint.trouble if self._is_on_the_way(error) else ""
+        return GoneError(self._masks.text(trouble or self.signs.reason or error.message)[:_LONGEST])
+
+    async def obituary(self) -> str:
+        """Why it is gone."""
+        known = await self._endpoint.obituary()
+        text = known or self.signs.reason or "it closed the connection"
+        return self._masks.text(text)[:_LONGEST]
+
+    async def listen(self) -> None:
+        """Ask to hear of changes, in the era where one has to; ends when it need not be asked."""
+        tools = self._client.server_capabilities.tools
+        if self.protocol not in MODERN_PROTOCOL_VERSIONS or not (tools and tools.list_changed):
+            return
+        pause, longest = _LISTEN_PAUSES
+        while True:
+            opened = anyio.current_time()
+            try:
+                async with self._client.listen(tools_list_changed=True) as changes:
+                    async for _ in changes:
+                        pass
+            except MCPError as error:
+                if error.code == METHOD_NOT_FOUND:
+                    return
+            except (SubscriptionLost, TimeoutError):
+                pass
+            if anyio.current_time() - opened > longest:
+                pause = _LISTEN_PAUSES[0]
+            await anyio.sleep(pause)
+            pause = min(pause * 2, longest)
+            self.signs.change()  # nobody tells what changed meanwhile
+
+
+@asynccontextmanager
+async def connected(start: Start) -> AsyncGenerator[Connection]:
+    """A connection for as long as the block runs.
+
+    Raises:
+        CannotStartError: it cannot be started, or did not agree; perhaps in a group.
+    """
+    signs = Signs()
+    async with reached(start, signs.end) as endpoint, AsyncExitStack() as stack:
+        messages = Sieve(endpoint.messages, on_changed=signs.change, on_end=signs.end)
+        client = Client(
+            messages,
+            mode=start.mode,
+            cache=None,
+            client_info=_OURSELVES,
+        )
+        try:
+            await stack.enter_async_context(client)
+        except Exception as error:
+            reason = await endpoint.obituary() or first_of(error)
+            raise HandshakeError(start.outfit.masks.text(reason)[:_LONGEST]) from error
+        yield Connection(start, client, endpoint, signs)
+
+
+def first_of(error: BaseException) -> str:
+    """What the first of possibly many failures says."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return str(error) or type(error).__name__

@@ -1,0 +1,342 @@
+"""The figures of a link: its state, and how its calls went."""
+
+import math
+import random
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import anyio.to_thread
+import structlog
+
+from remit.features.upstreams.client.output import Chatter
+from remit.features.upstreams.client.relisting import Eras, GoneError, Patience, Ticket
+from remit.features.upstreams.client.start import HandshakeError, Outfit, Start, outfit
+from remit.features.upstreams.client.types import Health, Limits, Listing, State
+from remit.model.upstream import Upstream
+
+if TYPE_CHECKING:
+    from remit.features.upstreams.client.connection import Connection
+
+
+_WEIGHT = 0.2
+
+
+class Gauge:
+    """How a server is; whoever waits for another state is woken by each change."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._changed = anyio.Event()
+        self._since = clock()
+        self._retry_at: float | None = None
+        self.state: State = "idle"
+        self.reason = ""
+        self.restarts = 0
+        self.calls = 0
+        self.failures = 0
+        self.last_error = ""
+        self.protocol = ""
+        self.server_info = ""
+        self.latency: float | None = None
+
+    def turn(self, state: State, reason: str = "", *, retry_after: float | None = None) -> None:
+        """Come into a state."""
+        self.state, self.reason, self._since = state, reason, self._clock()
+        self._retry_at = None if retry_after is None else anyio.current_time() + retry_after
+        self._changed.set()
+        self._changed = anyio.Event()
+
+    async def next_turn(self) -> None:
+        """Wait for the next change."""
+        await self._changed.wait()
+
+    def answered(self, seconds: float) -> None:
+        """A call was answered."""
+        before = seconds if self.latency is None else self.latency
+        self.latency = before + _WEIGHT * (seconds - before)
+
+    def failed(self, reason: str) -> None:
+        """A call got no answer."""
+        self.failures += 1
+        self.last_error = reason
+
+    @property
+    def retry_after(self) -> float | None:
+        """Seconds until the next start, if one is planned."""
+        if self._retry_at is None:
+            return None
+        return round(max(0.0, self._retry_at - anyio.current_time()), 3)
+
+    def health(self) -> Health:
+        """Everything, as it is now."""
+        return Health(
+            state=self.state,
+            reason=self.reason,
+            since=self._since,
+            restarts=self.restarts,
+            calls=self.calls,
+            failures=self.failures,
+            last_error=self.last_error,
+            protocol=self.protocol,
+            server_info=self.server_info,
+            latency=self.latency,
+            retry_after=self.retry_after if self._retry_at is not None else None,
+        )
+
+
+# How long to wait before a server is started again.
+
+
+class Pauses:
+    """Pauses that double while a server keeps failing, a little apart from each other's.
+
+    One that had worked is started again at once, so that the next call finds it.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._failures = 0
+
+    def next(self, *, ran: float | None) -> float:
+        """Seconds until the next start.
+
+        Args:
+            ran: seconds that it worked before it failed; None: it never started.
+        """
+        if ran is not None and ran >= self._limits.well_after:
+            self._failures = 0
+        free = ran is not None and self._failures == 0
+        self._failures += 1
+        if free:
+            return 0.0
+        doubled = self._limits.first_pause * 2.0 ** min(self._failures - 1, 30)
+        # Many servers that failed together should not start together.
+        return min(doubled, self._limits.longest_pause) * random.uniform(0.5, 1.0)  # noqa: S311
+
+
+# Keeps one server running: starts it, follows its list, and starts it again when it fails.
+#
+# Everything happens in the task of `run`: the protocol library wants a connection to be closed by
+# the task that opened it.
+
+
+log = structlog.get_logger()
+
+
+class Keeper:
+    """The life of one server."""
+
+    def __init__(
+        self,
+        upstream: Upstream,
+        *,
+        secret: Callable[[str], str | None],
+        on_listed: Callable[[Listing], Awaitable[None]],
+        launcher: Sequence[str],
+        limits: Limits,
+        gauge: Gauge,
+    ) -> None:
+        self._upstream = upstream
+        self._secret = secret
+        self._on_listed = on_listed
+        self._launcher = launcher
+        self._limits = limits
+        self._gauge = gauge
+        self._log = log.bind(upstream=upstream.name)
+        self._wanted = anyio.Event()
+        self._hurry = anyio.Event()
+        self._pauses = Pauses(limits)
+        self._eras = Eras(is_process=not upstream.url)
+        self._ticket: Ticket | None = None
+        self._listing: Listing | None = None
+        self._buried = False
+        self._epitaph: tuple[Connection | None, str] = (None, "")
+        self.connection: Connection | None = None
+
+    def want(self) -> None:
+        """Somebody needs it: a lazy one starts."""
+        self._wanted.set()
+
+    def hurry(self) -> None:
+        """Somebody has repaired something: do not put off the next start."""
+        if self._gauge.state == "failing":
+            self._gauge.turn("starting")
+            self._hurry.set()
+
+    async def relisted(self) -> Listing:
+        """A list that is asked for from now on.
+
+        Raises:
+            GoneError: there is none.
+        """
+        if self._ticket is None:
+            self._ticket = Ticket()
+            if self.connection is not None:
+                self.connection.signs.wake.set()
+        return await self._ticket.wait()
+
+    def doubt(self) -> None:
+        """A call was not answered in time: see whether the server answers anything."""
+        if self.connection is not None:
+            self.connection.signs.change()
+
+    def epitaph(self, connection: "Connection") -> str:
+        """Why a connection ended; empty while that is not known."""
+        ended, reason = self._epitaph
+        return reason if ended is connection else ""
+
+    async def run(self) -> None:
+        """Keep it until cancelled."""
+        try:
+            if self._upstream.start == "lazy":
+                await self._wanted.wait()
+            self._gauge.turn("starting")
+            # 0.8 s that the loop must not stand still for
+            connected = await anyio.to_thread.run_sync(_load)
+            while True:
+                await self._once(connected)
+                with anyio.move_on_after(self._gauge.retry_after or 0):
+                    await self._hurry.wait()
+                self._gauge.restarts += 1
+                self._gauge.turn("starting")
+        finally:
+            self._close("stopped", "it is not kept any more")
+
+    async def _once(self, connected: Any) -> None:
+        """One life."""
+        self._buried = False
+        self._hurry = anyio.Event()
+        errors: Chatter | None = None
+        limit = self._upstream.start_timeout
+        starting = anyio.CancelScope(deadline=anyio.current_time() + limit)
+        try:
+            with starting:
+                fitted = outfit(self._upstream, self._secret)
+                errors = Chatter(self._log, fitted.masks, stream="stderr")
+                async with connected(self._start(fitted, errors)) as connection:
+                    listing = await connection.tools()
+                    starting.deadline = math.inf
+                    await self._live(connection, listing)
+        except Exception as error:  # the library raises whatever its parts raise, in groups
+            self._miscarried(_first(error))
+        if starting.cancelled_caught:
+            said = f": {errors.last}" if errors is not None and errors.last else ""
+            self._miscarried(TimeoutError(f"it did not start within {limit:g} s{said}"))
+
+    def _start(self, fitted: Outfit, errors: Chatter) -> Start:
+        return Start(
+            upstream=self._upstream,
+            outfit=fitted,
+            launcher=self._launcher,
+            limits=self._limits,
+            errors=errors,
+            noise=Chatter(self._log, fitted.masks, stream="stdout"),
+            mode=self._eras.mode,
+        )
+
+    def _miscarried(self, error: BaseException) -> None:
+        if self._buried:  # what else went wrong when a dead one was put away
+            self._log.debug("upstream_ended_badly", error=type(error).__name__)
+            return
+        at_once = self._eras.failed(during=isinstance(error, HandshakeError))
+        self._bury(str(error) or type(error).__name__, ran=None, at_once=at_once)
+
+    async def _live(self, connection: "Connection", listing: Listing) -> None:
+        """From its first list until it ends."""
+        self._eras.settle()
+        self._gauge.protocol = connection.protocol
+        self._gauge.server_info = f"{connection.server_name} {connection.server_version}".strip()
+        begun = anyio.current_time()
+        # Before any call: the list may show that a tool is not the one that was trusted.
+        await self._told(listing)
+        self.connection = connection
+        self._gauge.turn("ready")
+        try:
+            async with anyio.create_task_group() as listening:
+                listening.start_soon(connection.listen)
+                await self._follow(connection)
+                listening.cancel_scope.cancel()
+            reason = await connection.obituary()
+            self._epitaph = (connection, reason)
+            self._bury(reason, ran=anyio.current_time() - begun)
+        finally:
+            self.connection = None
+
+    async def _follow(self, connection: "Connection") -> None:
+        """Ask for its list whenever that may have changed, until it ends."""
+        signs, patience = connection.signs, Patience(self._limits)
+        while not signs.ended:
+            due = patience.due(signs.changed_at) if self._ticket is None else -math.inf
+            with anyio.CancelScope(deadline=due):
+                await signs.wake.wait()
+                signs.wake = anyio.Event()
+            if anyio.current_time() < due:
+                continue
+            ticket, self._ticket = self._ticket, None
+            if ticket is not None:
+                await self._relist(connection, ticket)
+            else:
+                patience.asked()
+                patience.found(changed=await self._relist(connection, None))
+
+    async def _relist(self, connection: "Connection", ticket: Ticket | None) -> bool:
+        """Ask for the list; tells whether it is another one."""
+        connection.signs.changed_at = None
+        reason, changed = "", False
+        try:
+            with anyio.fail_after(self._upstream.start_timeout):
+                listing = await connection.tools()
+        except GoneError as error:
+            reason = str(error)
+        except TimeoutError:
+            reason = "it does not answer any more"
+            connection.signs.end(reason)
+        else:
+            changed = not listing.is_same(self._listing)
+            if changed or ticket is not None:
+                await self._told(listing)
+            if ticket is not None:
+                ticket.give(listing)
+            return changed
+        self._log.warning("upstream_not_listed", reason=reason)
+        if ticket is not None:
+            ticket.refuse(reason)
+        return False
+
+    async def _told(self, listing: Listing) -> None:
+        self._listing = listing
+        try:
+            await self._on_listed(listing)
+        except Exception:
+            self._log.exception("upstream_list_not_taken")
+
+    def _bury(self, reason: str, *, ran: float | None, at_once: bool = False) -> None:
+        """It has failed: say so, and when it is started again."""
+        self._buried = True
+        pause = 0.0 if at_once else self._pauses.next(ran=ran)
+        self._log.warning("upstream_failed", reason=reason, retry_after=round(pause, 3))
+        self._gauge.last_error = reason
+        if pause:
+            self._close("failing", reason, pause)
+        else:
+            self._gauge.turn("starting")
+
+    def _close(self, state: State, reason: str, pause: float | None = None) -> None:
+        self._gauge.turn(state, reason, retry_after=pause)
+        ticket, self._ticket = self._ticket, None
+        if ticket is not None:
+            ticket.refuse(reason)
+
+
+def _load() -> Any:
+    from remit.features.upstreams.client.connection import connected  # noqa: PLC0415 - 0.8 s, only with a server
+
+    return connected
+
+
+def _first(error: BaseException) -> BaseException:
+    """The first of possibly many failures."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error

@@ -1,0 +1,200 @@
+"""Edits of upstreams.yaml that leave every other character as it was.
+
+Each edit is proven: the new text must read as the old servers with exactly the meant change. What
+cannot be edited so is left alone, and the person is told what to write.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import yaml
+
+from remit.config.strict.edit import Editor, find_pair, flow, is_flow, pair_lines, scalar
+from remit.errors import ConflictError, InvalidDataError, NotFoundError
+from remit.features.upstreams.file import parse_upstreams
+from remit.model.place import DefinitionError, Problem
+from remit.model.suggest import did_you_mean
+from remit.model.upstream import Upstream
+
+Entry = Mapping[str, Any]
+"""The keys of one server with plain values, as they are written."""
+_START = "version: 1\nupstreams: {}\n"
+_INDENT = 2
+
+
+def with_servers(text: str, entries: Mapping[str, Entry], path: Path) -> str:
+    """The text with further servers at its end; those of the same name are replaced.
+
+    Raises:
+        InvalidDataError: one of the servers is wrong.
+        DefinitionError: what was there cannot be read.
+        ConflictError: the file is written in a way that is not edited here.
+    """
+    check_entries(entries)
+    for name in entries:
+        if name in _servers(text, path):
+            text = without_server(text, name, path)
+    before = _servers(text, path)
+    new = _keeping_ends(_from_scratch(text), lambda plain: _added(plain, entries))
+    meant = before | _servers("".join(_whole_file(entries)), path)
+    _prove(new, meant, path)
+    return new
+
+
+def check_entries(entries: Mapping[str, Entry]) -> tuple[Problem, ...]:
+    """Read servers as they would be written; answers the warnings.
+
+    Raises:
+        InvalidDataError: one of them is wrong; the message names it and says why.
+    """
+    warnings: list[Problem] = []
+    for name, entry in entries.items():
+        found = parse_upstreams("".join(_whole_file({name: entry})).encode(), Path("/"))
+        if found.errors:
+            first = found.errors[0]
+            raise InvalidDataError(f"{name}: {first.message}", hint=first.hint)
+        warnings += found.problems
+    return tuple(warnings)
+
+
+def _whole_file(entries: Mapping[str, Entry]) -> Iterator[str]:
+    yield "upstreams:\n"
+    yield from (f"{line}\n" for line in _lines(entries, _INDENT))
+
+
+def without_server(text: str, name: str, path: Path) -> str:
+    """The text without one server and the comments that stand on it.
+
+    Raises:
+        NotFoundError: there is no such server.
+        DefinitionError: the file cannot be read.
+        ConflictError: the file is written in a way that is not edited here.
+    """
+    before = _servers(text, path)
+    if name not in before:
+        hint = did_you_mean(name, before)
+        raise NotFoundError(f"there is no server {name!r} in {path}", hint=hint)
+    new = _keeping_ends(text, lambda plain: _removed(plain, name))
+    _prove(new, {k: v for k, v in before.items() if k != name}, path)
+    return new
+
+
+def _servers(text: str, path: Path) -> dict[str, Upstream]:
+    """What a text says, without where it stands; a text without any servers says nothing."""
+    if not _says_something(text):
+        return {}
+    found = parse_upstreams(text.encode(), path)
+    if found.errors:
+        raise DefinitionError(found.errors)
+    return {one.name: msgspec.structs.replace(one, place=None) for one in found.upstreams}
+
+
+def _says_something(text: str) -> bool:
+    lines = (line.strip() for line in text.lstrip("\ufeff").splitlines())
+    return any(line and not line.startswith("#") for line in lines)
+
+
+def _from_scratch(text: str) -> str:
+    if _says_something(text):
+        return text
+    return f"{text}\n{_START}" if text and not text.endswith("\n") else text + _START
+
+
+def _prove(new: str, meant: Mapping[str, Upstream], path: Path) -> None:
+    try:
+        holds = _servers(new, path) == meant
+    except DefinitionError:
+        holds = False
+    if not holds:
+        message = f"{path} is written in a way that is not edited here"
+        raise ConflictError(message, hint="write the servers one key a line, or edit it by hand")
+
+
+def _keeping_ends(text: str, edit: Callable[[str], str]) -> str:
+    """Edit a text whose lines may end as on Windows, and which may begin with a mark."""
+    mark = "\ufeff" if text.startswith("\ufeff") else ""
+    plain = text.removeprefix("\ufeff")
+    windows = "\r\n" in plain and plain.count("\n") == plain.count("\r\n")
+    if not windows:
+        return mark + edit(plain)
+    return mark + edit(plain.replace("\r\n", "\n")).replace("\n", "\r\n")
+
+
+def _added(text: str, entries: Mapping[str, Entry]) -> str:
+    editor = Editor(text)
+    _, node = _mapping(editor)
+    if node.value and is_flow(node):
+        editor.append_pairs(node, [f"{scalar(k)}: {flow(v)}" for k, v in entries.items()])
+    elif node.value:
+        column = node.start_mark.column
+        editor.insert_after(_end_of(editor, node.value[-1][1], column), _lines(entries, column))
+    else:  # brackets with nothing in them
+        start, end = node.start_mark, node.end_mark
+        before, after = editor.line(start.line)[: start.column], editor.line(end.line)[end.column :]
+        rest = before.rstrip() + after
+        kept = [rest] if rest.strip() else []
+        editor.replace_lines(start.line, end.line, [*kept, *_lines(entries, _INDENT)])
+    return editor.result()
+
+
+def _lines(entries: Mapping[str, Entry], column: int) -> list[str]:
+    lines = []
+    for name, entry in entries.items():
+        lines.append(f"{' ' * column}{scalar(name)}:")
+        for key, value in entry.items():
+            lines += pair_lines(key, value, column + _INDENT)
+    return lines
+
+
+def _removed(text: str, name: str) -> str:
+    editor = Editor(text)
+    top, node = _mapping(editor)
+    pairs = node.value
+    at = next(number for number, (key, _) in enumerate(pairs) if key.value == name)
+    if is_flow(node):
+        return _cut(text, *_span_in_brackets(node, at))
+    key, value = pairs[at]
+    column = node.start_mark.column
+    bound = _end_of(editor, pairs[at - 1][1], column) if at else top.start_mark.line
+    first = editor.first_comment_line(key.start_mark.line, bound)
+    editor.replace_lines(first, _end_of(editor, value, column), [])
+    if len(pairs) == 1:
+        colon = text.index(":", top.end_mark.index) + 1
+        return _cut(editor.result(), colon, colon, " {}")
+    return editor.result()
+
+
+def _cut(text: str, start: int, end: int, new: str = "") -> str:
+    return text[:start] + new + text[end:]
+
+
+def _span_in_brackets(node: yaml.MappingNode, at: int) -> tuple[int, int]:
+    """From where to where an entry and one comma stand."""
+    pairs = node.value
+    if at + 1 < len(pairs):
+        return pairs[at][0].start_mark.index, pairs[at + 1][0].start_mark.index
+    start = pairs[at - 1][1].end_mark.index if at else pairs[at][0].start_mark.index
+    return start, pairs[at][1].end_mark.index
+
+
+def _mapping(editor: Editor) -> tuple[yaml.ScalarNode, yaml.MappingNode]:
+    pair = find_pair(editor.root, "upstreams") if editor.root is not None else None
+    if pair is None or not isinstance(pair[1], yaml.MappingNode):  # it was read, so it is one
+        raise ConflictError("there is no mapping 'upstreams'", hint="write upstreams: {}")
+    return pair[0], pair[1]
+
+
+def _end_of(editor: Editor, node: yaml.Node, column: int) -> int:
+    """The last line of a server, with the comments that are indented as its keys are."""
+    last = line = editor.last_line(node)
+    count = editor.text.count("\n") + (not editor.text.endswith("\n"))
+    while line + 1 < count:
+        line += 1
+        shown = editor.line(line)
+        if shown.strip() and not shown.lstrip().startswith("#"):
+            break
+        if shown.strip() and len(shown) - len(shown.lstrip()) > column:
+            last = line
+    return last

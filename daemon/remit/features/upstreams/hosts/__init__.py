@@ -1,0 +1,1 @@
+"""Files of MCP hosts, read and imported."""

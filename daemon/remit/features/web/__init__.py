@@ -1,0 +1,1 @@
+"""Fetching pages without reaching anything private."""

@@ -1,0 +1,1 @@
+"""What every daemon has, whatever its features: store, authority, dispatch, bus, reload."""

@@ -1,0 +1,201 @@
+"""What is written down about decisions, and when.
+
+Changes are durable before they are made; when one then fails, a second row under the same decision
+says so. A denial is durable before it is answered, or counted behind one like it that is. Allowed
+reads are not written, unless a switch says how many of them. Old rows are archived, and the chain
+stays provable over both.
+"""
+
+import random
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import msgspec
+import structlog
+
+from remit.errors import RemitError
+from remit.kernel.audit.archive import Archive
+from remit.kernel.audit.denials import WINDOW, Denials
+from remit.kernel.audit.proof import prove
+from remit.kernel.store.protocol import AuditStore
+from remit.kernel.store.records import AuditEntry
+from remit.model.denial import Denial, decisions_of
+from remit.model.notice import Notice
+
+log = structlog.get_logger()
+
+ENTRY_EVENT = "audit:entry"
+_LEAST_STEP = 1000
+_STEP_SHARE = 100
+_GRACE = 1.0
+
+
+class Auditor:
+    """Writes the audit, and shows each entry to those who watch."""
+
+    def __init__(  # noqa: PLR0913 - what the settings say of the audit
+        self,
+        store: AuditStore,
+        *,
+        clock: Callable[[], float],
+        show: Callable[[Notice], None],
+        sample: float = 0.0,
+        archive: Archive | None = None,
+        keep: int = 0,
+        window: float = WINDOW,
+    ) -> None:
+        """Start auditing.
+
+        Args:
+            store: where entries are kept.
+            clock: the wall clock.
+            show: tells watchers about an entry.
+            sample: the share of allowed reads that is written, from 0 to 1.
+            archive: where old rows go.
+            keep: how many rows stay in the store; 0: all.
+            window: seconds in which repeats of a denial become one row.
+        """
+        self.denials = Denials(self._write_denial, clock, window=window)
+        self._store = store
+        self._clock = clock
+        self._show = show
+        self._sample = sample
+        self._archive = archive
+        self._keep = keep
+        self._step = max(_LEAST_STEP, keep // _STEP_SHARE)
+        self._appended = 0
+        self._due = anyio.Event()
+        self._moving = anyio.Lock()
+
+    def wants_grant(self) -> bool:
+        """Tell whether this allowed read is one of the sampled ones."""
+        sample = self._sample
+        return sample > 0 and (sample >= 1 or random.random() < sample)  # noqa: S311 - no secret
+
+    async def record(  # noqa: PLR0913 - the columns of an entry
+        self,
+        *,
+        principal: str,
+        event: str,
+        outcome: str,
+        reason: str,
+        decision: str,
+        revision: int,
+        details: dict[str, Any] | None = None,
+        is_essential: bool = False,
+    ) -> None:
+        """Write an entry; it is durable when this returns. Essential ones have room on a full disk.
+
+        Raises:
+            StoreError: it could not be written.
+        """
+        entry = AuditEntry(
+            at=self._clock(),
+            principal=principal,
+            event=event,
+            outcome=outcome,
+            reason=reason,
+            decision=decision,
+            revision=revision,
+            details=msgspec.json.encode(details or {}),
+        )
+        row = await self._store.audit_append(entry, is_essential=is_essential)
+        self._count()
+        details = details or {}
+        data = msgspec.structs.asdict(entry) | {"seq": row.seq, "details": details}
+        data["count"] = decisions_of(outcome, details)
+        self._show(Notice(ENTRY_EVENT, data, principal, entry.at))
+
+    async def _write_denial(
+        self, denial: Denial, decision: str, revision: int, details: dict[str, Any]
+    ) -> None:
+        log.info(
+            "denied",
+            event_name=denial.event,
+            principal=denial.principal,
+            reason=denial.reason,
+            count=details.get("count", 1),
+        )
+        await self.record(
+            principal=denial.principal,
+            event=denial.event,
+            outcome="denied",
+            reason=denial.reason,
+            decision=decision,
+            revision=revision,
+            details=details,
+            is_essential=True,
+        )
+
+    async def record_failure(
+        self,
+        *,
+        principal: str,
+        event: str,
+        code: str,
+        details: dict[str, Any],
+        decision: str,
+        revision: int,
+    ) -> None:
+        """Write that a change which was written down did not come about, or not wholly.
+
+        It is written even for a caller that is gone; when it cannot be, the log says so.
+        """
+        with anyio.move_on_after(_GRACE, shield=True) as scope:
+            try:
+                await self.record(
+                    principal=principal,
+                    event=event,
+                    outcome="failed",
+                    reason=code,
+                    decision=decision,
+                    revision=revision,
+                    details=details,
+                    is_essential=True,
+                )
+            except RemitError as error:
+                log.warning("audit_failed", problem=error.message, decision=decision)
+        if scope.cancelled_caught:
+            log.warning("audit_failed", problem="the store is slow", decision=decision)
+
+    # ---- proof and rotation ----
+
+    async def verify(self, expected_head: str | None = None) -> dict[str, Any]:
+        """Prove the log, its archives and its head, or name the first broken row."""
+        async with self._moving:
+            return await prove(self._store, self._archive, expected_head)
+
+    async def rotate(self) -> int:
+        """Archive all but the newest rows; tells how many went. What fails is tried again later."""
+        if self._archive is None or not self._keep:
+            return 0
+        try:
+            async with self._moving:
+                moved = await self._store.audit_rotate(self._keep, self._archive.write)
+        except (RemitError, OSError) as error:
+            log.warning("audit_not_rotated", problem=str(error))
+            return 0
+        if moved:
+            log.info("audit_rotated", rows=moved)
+        return moved
+
+    @asynccontextmanager
+    async def rotating(self) -> AsyncGenerator[None]:
+        """Rotate now, and whenever enough was written, as long as this is open."""
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._rotate_when_due)
+            yield
+            group.cancel_scope.cancel()
+
+    async def _rotate_when_due(self) -> None:
+        while True:
+            await self.rotate()
+            await self._due.wait()
+            self._due = anyio.Event()
+
+    def _count(self) -> None:
+        self._appended += 1
+        if self._keep and self._appended % self._step == 0:
+            self._due.set()

@@ -1,0 +1,316 @@
+"""The audit log in SQLite."""
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from types import TracebackType
+from typing import Any, Self, Unpack
+
+import anyio
+from anyio import to_thread
+
+from remit.errors import InvalidDataError, StoreError
+from remit.kernel.audit.table import CHUNK_ROWS, COLUMNS, SELECT, AuditTable, to_row, walk_chunk
+from remit.kernel.store.audit_chain import (
+    ChainWalk,
+    cannot_rotate,
+    chain_hash,
+    check_entry,
+    check_keep,
+    entry_size,
+)
+from remit.kernel.store.audit_head import Place
+from remit.kernel.store.checks import after_prefix, check_text
+from remit.kernel.store.database import Database
+from remit.kernel.store.pages import check_limit
+from remit.kernel.store.protocol import PAGE_BYTES, PAGE_LIMIT
+from remit.kernel.store.records import (
+    AuditEntry,
+    AuditHead,
+    AuditPage,
+    AuditRow,
+    AuditVerdict,
+    AuditWhere,
+)
+from remit.kernel.store.row_checks import check_time
+
+# Which rows of the audit log somebody wants to see: once for Python, once for SQL.
+
+
+_TEXTS = ("principal", "event", "reason", "outcome", "decision")
+_TIMES = ("since", "until")
+_LAST_ROW = 2**63 - 1
+
+
+def check_where(where: AuditWhere) -> dict[str, Any]:
+    """The conditions that were really given.
+
+    Raises:
+        InvalidDataError: a condition could not be asked of a database.
+        TypeError: there is no such condition; ignoring it would show too much.
+    """
+    given = {name: value for name, value in where.items() if value is not None}
+    for name, value in given.items():
+        if name in _TEXTS:
+            check_text(str(value), f"$.{name}")
+        elif name in _TIMES:
+            check_time(float(str(value)), f"$.{name}")
+        else:
+            raise TypeError(f"audit_query() has no condition {name!r}")
+    return given
+
+
+def check_before(before: int | None) -> None:
+    """Refuse a cursor that no page can have given."""
+    if before is not None and not 0 <= before <= _LAST_ROW:
+        raise InvalidDataError(
+            f"{before} is not a place in the audit log",
+            hint="go on with the 'next' of the page before",
+            details={"path": "$.before"},
+        )
+
+
+def matcher(given: dict[str, Any]) -> Callable[[AuditEntry], bool]:
+    """A function that tells whether an entry fulfils every condition."""
+    exact = {name: given[name] for name in _TEXTS if name in given}
+    prefix = _prefix(exact)
+    since, until = given.get("since", float("-inf")), given.get("until", float("inf"))
+
+    def matches(entry: AuditEntry) -> bool:
+        return (
+            all(getattr(entry, name) == value for name, value in exact.items())
+            and entry.event.startswith(prefix)
+            and since <= entry.at <= until
+        )
+
+    return matches
+
+
+def to_sql(given: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The same as a condition in SQL, with its parameters."""
+    exact = {name: given[name] for name in _TEXTS if name in given}
+    parameters: dict[str, Any] = dict(exact)
+    conditions = ["TRUE"]
+    if prefix := _prefix(exact):
+        conditions.append("event >= :prefix")
+        parameters["prefix"] = prefix
+        if (end := after_prefix(prefix)) is not None:
+            conditions.append("event < :end")
+            parameters["end"] = end
+    conditions += [f"{name} = :{name}" for name in exact]
+    for name, condition in (("since", "at >= :since"), ("until", "at <= :until")):
+        if name in given:
+            conditions.append(condition)
+            parameters[name] = given[name]
+    return " AND ".join(conditions), parameters
+
+
+def _prefix(exact: dict[str, Any]) -> str:
+    """Take a pattern that ends in `*` out of the exact conditions."""
+    if not exact.get("event", "").endswith("*"):
+        return ""
+    return str(exact.pop("event"))[:-1]
+
+
+Connection = sqlite3.Connection
+
+WINDOW_ROWS = 20_000
+_INSERT = f"INSERT INTO audit ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - the columns are ours
+_WINDOW = f"{SELECT} WHERE seq <= :top AND seq > :floor AND"
+_MOVE_ANCHOR = """
+UPDATE audit_anchor SET seq = :seq, hash = (SELECT hash FROM audit WHERE seq = :seq)
+"""
+
+
+class SqliteAudit(Database):
+    """See `AuditStore` for what each method promises."""
+
+    async def __aenter__(self) -> Self:
+        # The newest row, and what the writer had undone when it was written; only the writing
+        # thread uses it. It spares each append a query, and knows of a tail that somebody cut off.
+        self._newest: tuple[int, int, str] | None = None
+        # Rotation takes rows away under the feet of a walk.
+        self._walking = anyio.Lock()
+        await super().__aenter__()
+        if self._head is not None:
+            try:
+                await self.write(self._begin_head, is_essential=True)
+            except BaseException:
+                await super().__aexit__(None, None, None)
+                raise
+            self._commit.after = self._advance_head
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await super().__aexit__(exc_type, exc, traceback)
+        if self._head is not None:  # the thread that used it has ended
+            self._head.end()
+
+    async def audit_append(self, entry: AuditEntry, *, is_essential: bool = False) -> AuditRow:
+        """Write an entry behind all others."""
+        fields = check_entry(entry)
+        return await self.write(
+            lambda connection: self._append(connection, entry, fields),
+            is_single=True,
+            is_essential=is_essential,
+        )
+
+    async def audit_query(
+        self, *, limit: int = PAGE_LIMIT, before: int | None = None, **where: Unpack[AuditWhere]
+    ) -> AuditPage:
+        """Rows that are like `where`, newest first, from in front of row `before`."""
+        check_limit(limit)
+        check_before(before)
+        query = _Query(limit, check_where(where))
+        (first, _), newest = await self.read(_span)
+        top = newest if before is None else min(newest, before - 1)
+        # In windows, because there is no index: nobody shall wait long behind a rare find.
+        while top > first and not query.is_full:
+            floor = max(top - WINDOW_ROWS, first)
+            await self.read(partial(query.take, top=top, floor=floor))
+            top = floor
+        return query.page()
+
+    async def audit_verify(self, *, expected_head: str | None = None) -> AuditVerdict:
+        """Prove the chain from its anchor to its end, or name the first broken row."""
+        async with self._walking:
+            anchor, end = await self._ends()
+            walk = ChainWalk(*anchor, expected_head=expected_head)
+            while walk.seq < end:
+                start = walk.seq
+                holds = await self.read(partial(walk_chunk, walk=walk, end=end))
+                if not holds or walk.seq == start:
+                    break
+            return walk.verdict(end)
+
+    async def audit_head(self) -> AuditHead | None:
+        """What vouches for the end of the log from outside, if anything does."""
+        head = self._head
+        if head is None:
+            return None
+        # In the writing thread: between two commits the file and the table must agree.
+        return await self.write(lambda _: head.report(), is_essential=True)
+
+    async def audit_accept(self, base: Place | None) -> None:
+        """Take the end of the log as it is; with `base` archives begin behind that row."""
+        head = self._head
+        if head is not None:
+            await self.write(lambda _: head.accept(base), is_essential=True)
+
+    async def audit_rotate(self, keep: int, archive: Callable[[Sequence[AuditRow]], None]) -> int:
+        """Hand all but the newest `keep` rows to `archive`, then forget them; tells how many."""
+        check_keep(keep)
+        async with self._walking:
+            anchor, newest = await self._ends()
+            first, end = anchor[0], newest - keep
+            walk = ChainWalk(*anchor)
+            while walk.seq < end:
+                rows = await self.read(partial(_chunk, after=walk.seq, end=end))
+                if not rows or not walk.walk(rows):
+                    raise cannot_rotate(walk.verdict(end))
+                await to_thread.run_sync(archive, rows)
+            # Step by step, each whole in itself: nobody waits long behind a large deletion.
+            for step in range(first, end, CHUNK_ROWS):
+                await self.write(partial(_forget, seq=min(step + CHUNK_ROWS, end)))
+            return max(end - first, 0)
+
+    async def _ends(self) -> tuple[tuple[int, str], int]:
+        """The anchor, and the number of the newest row."""
+        # Asked from the writer, who remembers the newest row also when it is gone from the file.
+        newest, _ = await self.write(self._find_newest, is_essential=True)
+        return await self.read(_anchor), newest
+
+    def _append(self, connection: Connection, entry: AuditEntry, fields: bytes) -> AuditRow:
+        seq, previous = self._find_newest(connection)
+        row = AuditRow(seq + 1, entry, previous, chain_hash(fields, seq + 1, previous))
+        connection.execute(_INSERT, _to_values(row))
+        self._newest = (self._commit.undone, row.seq, row.hash)
+        return row
+
+    def _begin_head(self, connection: Connection) -> None:
+        if self._head is not None:
+            is_first = any(step.endswith("_audit_head") for step in self.applied)
+            self._head.begin(AuditTable(connection), is_first=is_first)
+
+    def _advance_head(self, connection: Connection) -> None:
+        """Called by the writing thread behind a commit, before anybody is answered."""
+        if self._head is not None:
+            with suppress(sqlite3.Error, StoreError):  # then it is behind, until it can be read
+                self._head.advance(self._find_newest(connection))
+
+    def _find_newest(self, connection: Connection) -> tuple[int, str]:
+        if self._newest is None or self._newest[0] != self._commit.undone:
+            table = AuditTable(connection)
+            if self._head is not None:
+                self._head.confirm(table)
+            self._newest = (self._commit.undone, *table.newest())
+        return self._newest[1:]
+
+
+class _Query:
+    """A page that is filled window by window, newest first."""
+
+    def __init__(self, limit: int, given: dict[str, Any]) -> None:
+        conditions, self._parameters = to_sql(given)
+        self._sql = f"{_WINDOW} {conditions} ORDER BY seq DESC LIMIT :limit"
+        self._limit = limit
+        self._left = PAGE_BYTES
+        self._items: list[AuditRow] = []
+        self.is_full = False
+
+    def take(self, connection: Connection, *, top: int, floor: int) -> None:
+        """Add what there is between `floor` and `top`."""
+        where = self._parameters | {"top": top, "floor": floor, "limit": self._limit + 1}
+        for row in map(to_row, connection.execute(self._sql, where)):
+            self._left -= entry_size(row)
+            if self._items and (len(self._items) == self._limit or self._left < 0):
+                self.is_full = True
+                return
+            self._items.append(row)
+
+    def page(self) -> AuditPage:
+        """What was found; there is a next page when this one ran over."""
+        return AuditPage(tuple(self._items), self._items[-1].seq if self.is_full else None)
+
+
+def _span(connection: Connection) -> tuple[Place, int]:
+    """The anchor, and the number of the newest row in the file."""
+    table = AuditTable(connection)
+    return table.anchor(), table.newest()[0]
+
+
+def _anchor(connection: Connection) -> Place:
+    return AuditTable(connection).anchor()
+
+
+def _chunk(connection: Connection, *, after: int, end: int) -> list[AuditRow]:
+    return AuditTable(connection).chunk(after=after, end=end)
+
+
+def _forget(connection: Connection, *, seq: int) -> None:
+    connection.execute(_MOVE_ANCHOR, {"seq": seq})
+    connection.execute("DELETE FROM audit WHERE seq <= ?", (seq,))
+
+
+def _to_values(row: AuditRow) -> tuple[Any, ...]:
+    entry = row.entry
+    return (
+        row.seq,
+        entry.at,
+        entry.principal,
+        entry.event,
+        entry.outcome,
+        entry.reason,
+        entry.decision,
+        entry.revision,
+        entry.origin,
+        entry.details,
+        row.previous,
+        row.hash,
+    )

@@ -1,0 +1,267 @@
+"""Who holds which key. The store remembers; this keeps living keys at hand for every message."""
+
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+
+import anyio
+import msgspec
+import structlog
+
+from remit.errors import ConflictError, NotFoundError, UnknownAgentError
+from remit.kernel.authority.clock import ForwardClock
+from remit.kernel.authority.fleet import Fleet
+from remit.kernel.authority.session_keeper import load_sessions
+from remit.kernel.authority.standing import (
+    agent_of,
+    agent_of_key,
+    agents_of,
+    has_its_parent,
+    record_of,
+)
+from remit.kernel.authority.tokens import TokenRing
+from remit.kernel.store.protocol import MOST_ENDED, Store
+from remit.kernel.store.records import ClientKey
+from remit.model.agent import Agent
+from remit.model.event import Reason
+from remit.model.principal import OPERATOR_ID, RESERVED, Bearer, Principal, Token
+
+log = structlog.get_logger()
+
+
+class KeyRing:
+    """The living keys: the operator's, those of clients, and those of spawned agents."""
+
+    def __init__(
+        self,
+        operator_key: str,
+        fleet: Fleet,
+        *,
+        clock: Callable[[], float] | None = None,
+    ) -> None:
+        self._operator_key = operator_key
+        self.tokens = TokenRing(clock or ForwardClock(time.time, time.monotonic))
+        self._names = {operator_key: OPERATOR_ID}
+        self._clients: dict[str, ClientKey] = {}
+        self._fleet = fleet
+        self._arriving: dict[str, str | None] = {}
+        self._arriving_keys: set[str] = set()
+        self._unwritten: set[str] = set()
+        self._ended: dict[str, None] = {}
+        self.unrevoked: set[str] = set()
+        """Clients that are shut out, though the store still has their keys: revoke them again."""
+        self.updating = anyio.Lock()
+        """Held while an agent is changed: two changes are made one after the other."""
+        self.on_revoke: Callable[[str], None] = lambda _name: None
+        """Called with the name of a principal that lost its key; a face cuts its connections."""
+
+    async def load(self, store: Store) -> None:
+        """Take over the living keys, agents and sessions of the store, but no orphans."""
+        for name in reversed(await store.ended_list()):
+            self._remember_ended(name)
+        for key in await store.key_list():
+            self._take(key)
+        orphans = []
+        agents, unreadable = agents_of(await store.agent_list())
+        if unreadable:
+            log.warning("agents_unreadable", agents=unreadable)
+        for agent in agents:
+            if has_its_parent(self._fleet, agent):
+                self.admit(agent)
+            else:
+                orphans.append(agent.id)
+        if orphans:
+            log.warning("orphans_dropped", agents=orphans)
+            await store.agent_remove(orphans)
+        await load_sessions(store, self._fleet)
+
+    def _take(self, key: ClientKey) -> None:
+        self._clients[key.name] = key
+        self.admit(agent_of_key(key))
+
+    def admit(self, agent: Agent) -> None:
+        """Let an agent in: its key opens the door from now on."""
+        self._fleet.add(agent)
+        if agent.public_key:
+            self._names[agent.public_key] = agent.id
+        if agent.token_hash:
+            self.tokens.take(Token(agent.token_hash, agent.id, agent.public_key))
+
+    def dismiss(self, agents: Iterable[str]) -> None:
+        """Shut agents out at once, before anything is written."""
+        gone = [agent for name in agents if (agent := self._fleet.get(name)) is not None]
+        self._fleet.remove(agent.id for agent in gone)
+        for agent in gone:
+            self._names.pop(agent.public_key, None)
+            self._clients.pop(agent.id, None)
+            self.tokens.drop_owner(agent.id)
+            self._remember_ended(agent.id)
+            self.on_revoke(agent.id)
+
+    def _remember_ended(self, name: str) -> None:
+        self._ended.pop(name, None)
+        self._ended[name] = None
+        if len(self._ended) > MOST_ENDED:
+            self._ended.pop(next(iter(self._ended)))
+
+    def absence(self, name: str, *, serial: int = 0) -> Reason | None:
+        """Why nobody of a name is there, or not any more the one with that serial; else None."""
+        present = self._fleet.principal(name)
+        if present is not None and serial in (0, present.serial):
+            return None
+        return "revoked" if serial or name in self._ended else "unknown_agent"
+
+    def name_of_key(self, public_key: str) -> str | None:
+        """The holder of a public key, or None when no living key is registered."""
+        return self._names.get(public_key)
+
+    def bearer(self, token: str, audience: str) -> Bearer | None:
+        """Who shows a bearer token; None when it does not count here and now."""
+        found = self.tokens.find(token, audience)
+        principal = None if found is None else self._fleet.principal(found.owner)
+        return Bearer(principal, found) if principal is not None and found is not None else None
+
+    def still(self, bearer: Bearer) -> bool:
+        """Tell whether what somebody has shown before still counts."""
+        return self.tokens.counts(bearer.token) and self._fleet.lives(bearer.principal)
+
+    def seconds_left(self, bearer: Bearer) -> float:
+        """How long that will count at the most."""
+        expires_at = bearer.token.expires_at
+        return math.inf if expires_at is None else max(0.0, expires_at - self.tokens.clock())
+
+    def lives(self, principal: Principal) -> bool:
+        """Tell whether this is still the one of its name, and not a later one."""
+        return self._fleet.lives(principal)
+
+    def key_of(self, name: str) -> str | None:
+        """The public key of a living principal, or None."""
+        if name == OPERATOR_ID:
+            return self._operator_key
+        agent = self._fleet.get(name)
+        return None if agent is None else agent.public_key
+
+    def principal(self, name: str) -> Principal | None:
+        """The living principal of that name, or None."""
+        return self._fleet.principal(name)
+
+    def living(self) -> list[ClientKey]:
+        """The living keys of clients by name."""
+        return [self._clients[name] for name in sorted(self._clients)]
+
+    def is_free(self, name: str) -> bool:
+        """Tell whether a new principal may have this name."""
+        taken = (self._fleet, self._arriving, self._unwritten, self.unrevoked)
+        return name not in RESERVED and not any(name in known for known in taken)
+
+    def arriving(self, parent: str) -> int:
+        """How many children of somebody are being spawned just now."""
+        return sum(1 for one in self._arriving.values() if one == parent)
+
+    async def add(self, store: Store, name: str, public_key: str, profile: str) -> ClientKey:
+        """Register a client's key; it opens the door once it is stored.
+
+        Raises:
+            ConflictError: the name or the key is taken.
+        """
+        with self._reserved(name, public_key, None), anyio.CancelScope(shield=True):
+            key = await store.key_add(name, public_key, profile)
+            self._take(key)
+        return key
+
+    async def spawn(self, store: Store, agent: Agent) -> Agent:
+        """Keep a new agent, and then let it in; nothing of it stays when that fails.
+
+        It takes up its place among its parent's children from the first moment, so that two that
+        are spawned at once are counted both.
+
+        Raises:
+            ConflictError: the name or the key is taken.
+            UnknownAgentError: the parent was ended meanwhile.
+        """
+        # Shielded: one that is kept but was never let in would appear after a restart.
+        with (
+            self._reserved(agent.id, agent.public_key, agent.parent),
+            anyio.CancelScope(shield=True),
+        ):
+            kept = agent_of(await store.agent_add(record_of(agent)))
+            if not has_its_parent(self._fleet, kept):
+                await store.agent_remove([kept.id])
+                raise UnknownAgentError(f"{agent.parent!r} was ended while it spawned")
+            self.admit(kept)
+        return kept
+
+    async def update(self, store: Store, agent: Agent) -> None:
+        """Keep a changed agent and put the change in force.
+
+        Raises:
+            UnknownAgentError: it was ended meanwhile.
+        """
+        with anyio.CancelScope(shield=True):
+            body = msgspec.msgpack.encode(agent.spec)
+            try:
+                await store.agent_update(agent.id, profile=agent.spec.profile, body=body)
+            except NotFoundError as error:
+                raise UnknownAgentError(f"{agent.id!r} was ended meanwhile") from error
+            present = self._fleet.get(agent.id)
+            if present is None or present.public_key != agent.public_key:
+                raise UnknownAgentError(f"{agent.id!r} was ended meanwhile")
+            self._fleet.replace(agent)
+
+    async def end(self, store: Store, name: str) -> list[str]:
+        """End a spawned agent and its descendants; they are shut out before anything is written.
+
+        When the store fails they stay shut out, and ending again, any of them, writes it all.
+        """
+        ended = self._fleet.subtree(name) if name in self._fleet else [name]
+        self._unwritten.update(ended)
+        # Shielded: shutting somebody out cancels its calls, and this may be one of them.
+        with anyio.CancelScope(shield=True):
+            self.dismiss(ended)
+            await self._forget(store)
+        return ended
+
+    def is_unwritten(self, name: str) -> bool:
+        """Tell whether an agent was ended and the store still has to learn of it."""
+        return name in self._unwritten
+
+    async def _forget(self, store: Store) -> None:
+        gone = sorted(self._unwritten)
+        await store.agent_remove(gone)
+        self._unwritten.difference_update(gone)
+
+    async def revoke(self, store: Store, name: str) -> ClientKey:
+        """Take a client's key away, and end the agents that it spawned.
+
+        Raises:
+            NotFoundError: no living key has that name.
+        """
+        if name not in self._clients and name not in self.unrevoked:
+            raise NotFoundError(f"no living key has the name {name!r}")
+        ended = self._fleet.subtree(name) if name in self._clients else []
+        self._unwritten.update(one for one in ended if one != name)
+        self.unrevoked.add(name)
+        with anyio.CancelScope(shield=True):
+            self.dismiss(ended)
+            key = await store.key_revoke(name)
+            self.unrevoked.discard(name)
+            await self._forget(store)
+        return key
+
+    @contextmanager
+    def _reserved(self, name: str, public_key: str, parent: str | None) -> Iterator[None]:
+        keys = (self._names, self._arriving_keys)
+        if not self.is_free(name) or any(public_key in known for known in keys):
+            raise ConflictError(f"{name!r} or its key is taken", hint="choose another name")
+        self._arriving[name] = parent
+        self._arriving_keys.add(public_key)
+        try:
+            yield
+        finally:
+            del self._arriving[name]
+            self._arriving_keys.discard(public_key)
+
+    def is_client(self, name: str) -> bool:
+        """Tell whether a principal is a client with a key of its own, and not a spawned agent."""
+        return name in self._clients

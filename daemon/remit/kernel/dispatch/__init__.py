@@ -1,0 +1,1 @@
+"""The one door: a request is decided, limited, decoded, run and answered here."""

@@ -1,0 +1,230 @@
+"""Decorated functions and the events they answer.
+
+Importing a module registers its handlers. A module that fails to import takes all of its handlers
+with it, so half a module is never served. What is imported while the daemon runs is collected apart
+(`Registry.apart`), and served only once a revision with it is in force.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, TypeVar
+
+from remit.errors import HandlerError
+from remit.kernel.dispatch.context import Context
+from remit.kernel.dispatch.handler import Handler
+from remit.model.event import EFFECTS, Effect, EventSpec
+from remit.model.names import EventName, parse_event_name
+from remit.model.place import Place
+from remit.model.suggest import did_you_mean
+
+# What is wrong with a decorated function, with every place that is to blame.
+
+
+class MisplacedHandlerError(HandlerError):
+    """A decorated function that cannot be served."""
+
+    problem: str = HandlerError.code
+    """The code of the mistakes that `remit check` tells."""
+
+    def __init__(self, message: str, *, hint: str, places: tuple[Place, ...]) -> None:
+        super().__init__(message, hint=hint)
+        self.places = places
+
+
+class TakenEventError(MisplacedHandlerError):
+    """Two functions with one event; the second is not served."""
+
+    problem = "duplicate_event"
+
+    def __init__(self, name: str, first: Place | None, second: Place | None) -> None:
+        message = f"{name!r} has a handler already: {first}, and again: {second}"
+        places = tuple(place for place in (second, first) if place is not None)
+        super().__init__(message, hint="give one of them another name", places=places)
+
+
+def check_effect(effect: str, place: Place) -> None:
+    """Refuse a word that is no effect: whatever compares effects would stop at it.
+
+    Raises:
+        MisplacedHandlerError: it is none.
+    """
+    if effect not in EFFECTS:
+        hint = did_you_mean(str(effect), EFFECTS)
+        raise MisplacedHandlerError(f"{effect!r} is no effect", hint=hint, places=(place,))
+
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+_APART: ContextVar["tuple[Registry, Registry] | None"] = ContextVar("apart", default=None)
+"""A registry, and the one that takes in what is registered with it in this thread."""
+
+
+class Registry:
+    """All handlers that were registered so far."""
+
+    def __init__(self) -> None:
+        self._handlers: dict[str, Handler] = {}
+        self._names: dict[str, Handler] = {}
+
+    def event_handler(  # noqa: PLR0913 - each flag is one word on a decorator
+        self,
+        name: str,
+        *,
+        capability: str | None = None,
+        description: str = "",
+        effect: Effect = "write",
+        requires_auth: bool = True,
+        resource_intensive: bool = False,
+        open_world: bool = False,
+        wildcard: bool = True,
+        approval: bool = False,
+        pushed: bool = False,
+        fleeting: bool = False,
+        only_takes: bool = False,
+        inline: bool = False,
+        content: bool = False,
+        timeout: float | None = None,
+        since: str = "",
+        tool: str = "",
+        title: str = "",
+        aliases: Iterable[str] = (),
+        triggers: Iterable[str] = (),
+        deprecated: str = "",
+        meaning: Callable[[Any, Context], Any] | None = None,
+    ) -> Callable[[Function], Function]:
+        """Serve an event with the decorated function.
+
+        The request's shape comes from the function: either one parameter that is a msgspec Struct,
+        or plain typed parameters. A parameter of type `Context` gets the context of the call.
+
+        Args:
+            name: the event.
+            capability: the capability that holds this event.
+            description: one line for lists; the first line of the docstring when absent.
+            effect: `read`, `write` or `destructive`.
+            requires_auth: whether the caller must be authenticated.
+            resource_intensive: whether one call may cost a lot.
+            open_world: whether it reaches outside of this installation.
+            wildcard: False when no wildcard may ever grant it.
+            approval: True when each call waits for an operator's yes to exactly its arguments.
+            pushed: True when the event is only ever pushed: the function documents its data and
+                is never called.
+            only_takes: True when it only ever takes rights away: it then happens even when the
+                store cannot be written, and is answered with that error.
+            fleeting: True when a call leaves nothing behind, so that allowed ones are audited no
+                more than reads are.
+            inline: a sync function that only computes for microseconds is run in the reader
+                itself; other sync functions run in a worker thread.
+            content: True when it answers `{content: [blocks], structured_content?}` with the
+                blocks of MCP (text, image, audio, resource), so that hosts show them as such.
+            timeout: seconds, instead of the configured time-out.
+            since: the version that brought it.
+            tool: its name in tool lists, when not made from the event name.
+            title: its name for people, where hosts show one.
+            aliases: old names that still work.
+            triggers: events that may be pushed because of it.
+            deprecated: why not to use it any more, and what instead.
+            meaning: tells what the data of a call stand for by now, such as the rights behind the
+                name of a profile: a call that was approved waits again when that was edited.
+        """
+
+        def register(function: Function) -> Function:
+            check_effect(effect, place_of(function))
+            spec = EventSpec(
+                name=_event_name(name, function),
+                capability=capability,
+                summary=description or _first_line(function),
+                tool=tool,
+                title=title,
+                effect=effect,
+                requires_auth=requires_auth,
+                resource_intensive=resource_intensive,
+                open_world=open_world,
+                wildcard=wildcard,
+                approval=approval,
+                pushed=pushed,
+                fleeting=fleeting,
+                only_takes=only_takes,
+                content=content,
+                timeout=timeout,
+                since=since,
+                aliases=tuple(_event_name(alias, function) for alias in aliases),
+                triggers=tuple(triggers),
+                deprecated=deprecated,
+                place=place_of(function),
+            )
+            self.add(Handler(spec, function, inline=inline, meaning=meaning))
+            return function
+
+        return register
+
+    @contextmanager
+    def apart(self) -> Iterator["Registry"]:
+        """Collect what this thread registers inside in a registry of its own."""
+        collected = Registry()
+        token = _APART.set((self, collected))
+        try:
+            yield collected
+        finally:
+            _APART.reset(token)
+
+    def add(self, handler: Handler) -> None:
+        """Take in a handler.
+
+        Raises:
+            HandlerError: one of its names is taken.
+        """
+        apart = _APART.get()
+        if apart is not None and apart[0] is self:
+            apart[1].add(handler)
+            return
+        names = (handler.spec.name, *handler.spec.aliases)
+        for name in names:
+            first = self._names.get(name)
+            if first is not None:
+                raise TakenEventError(name, first.spec.place, handler.spec.place)
+        self._handlers[handler.spec.name] = handler
+        self._names.update(dict.fromkeys(names, handler))
+
+    @contextmanager
+    def all_or_nothing(self) -> Iterator[None]:
+        """Take back everything that was registered inside when the block raises."""
+        before = (dict(self._handlers), dict(self._names))
+        try:
+            yield
+        except BaseException:
+            self._handlers, self._names = before
+            raise
+
+    def handlers(self) -> dict[str, Handler]:
+        """All handlers by event name."""
+        return dict(self._handlers)
+
+    def specs(self) -> list[EventSpec]:
+        """What is known about each event."""
+        return [handler.spec for handler in self._handlers.values()]
+
+
+def _event_name(text: str, function: Callable[..., Any]) -> EventName:
+    try:
+        return parse_event_name(text)
+    except Exception as error:
+        place = place_of(function)
+        hint = "see 'agent:spawn'"
+        raise MisplacedHandlerError(str(error), hint=hint, places=(place,)) from error
+
+
+def _first_line(function: Callable[..., Any]) -> str:
+    return (function.__doc__ or "").strip().partition("\n")[0]
+
+
+def place_of(function: Callable[..., Any]) -> Place:
+    """Where a function is defined."""
+    while hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    return Place(function.__code__.co_filename, function.__code__.co_firstlineno)
+
+
+REGISTRY = Registry()
+event_handler = REGISTRY.event_handler

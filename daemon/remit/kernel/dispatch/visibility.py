@@ -1,0 +1,163 @@
+"""What a caller may be shown: nothing that it could not use.
+
+One rule for events, capabilities and profiles, so that no list or count tells more than a check.
+Names in requests are looked up in this, and in nothing else: see `lookup.py`.
+"""
+
+from remit.errors import InvalidDataError, RemitError, UnknownAgentError
+from remit.kernel.dispatch.context import Context
+from remit.kernel.dispatch.lookup import look_up, unseen
+from remit.model.agent import Agent
+from remit.model.grant import Grant
+from remit.model.principal import OPERATOR_ID
+from remit.policy.catalogue import Made
+from remit.policy.decide import confine
+
+
+def sight(context: Context) -> Grant:
+    """What the caller may name when it gives rights: what it holds outside of all sessions.
+
+    Inside of one it is shown less, but what it may ask for outside of it is no secret in there.
+    """
+    if context.sees_everything:
+        return context.grant
+    fleet, catalogue = context.services.authority.fleet, context.catalogue
+    grant = fleet.own_grant(context.principal.id, catalogue)
+    for above in fleet.ancestors(context.principal.id):
+        grant = confine(catalogue, grant, fleet.own_grant(above.id, catalogue))
+    return grant
+
+
+def visible_capabilities(context: Context, grant: Grant | None = None) -> list[str]:
+    """The capabilities whose events and model tools the caller holds all, sorted.
+
+    `grant` is what it holds; that of the request when absent.
+    """
+    catalogue = context.catalogue
+    held = context.grant if grant is None else grant
+    if context.sees_everything:
+        return sorted(catalogue.capabilities)
+    return [name for name in sorted(catalogue.capabilities) if _holds(context, held, name)]
+
+
+def _holds(context: Context, grant: Grant, name: str) -> bool:
+    catalogue = context.catalogue
+    if name in catalogue.made:
+        return _sees_made(context, grant, catalogue.made[name])
+    own = catalogue.own_events[name]
+    tools = {ref.name for ref in catalogue.capabilities[name].claude_tools}
+    if own & ~grant.bits or not tools <= grant.claude_tools:
+        return False
+    if catalogue.capabilities[name].status == "coming_soon":
+        return True  # nobody can use it yet: it is announced to those who hold all it will give
+    # One that gives nothing at all is shown only to those who hold it.
+    return bool(own or tools) or name in grant.capabilities
+
+
+def _sees_made(context: Context, grant: Grant, made: Made) -> bool:
+    """Holders, the author and all below it; the operator's are seen like those of the files."""
+    if made.capability.id in grant.capabilities:
+        return True
+    if made.author == OPERATOR_ID:
+        is_held = not made.bits & ~grant.bits
+        return is_held and made.claude_tools <= grant.claude_tools
+    return is_author_above(context, context.principal.id, made.author, made.author_key)
+
+
+def is_author_above(context: Context, name: str, author: str, key: str) -> bool:
+    """Tell whether somebody is the author of something, or was spawned below it."""
+    fleet = context.services.authority.fleet
+    found = fleet.get(author)
+    return found is not None and found.public_key == key and fleet.is_under(name, author)
+
+
+def visible_profiles(context: Context, grant: Grant | None = None) -> dict[str, Grant]:
+    """The caller's own profile, and those that grant no more than it holds, sorted by name.
+
+    `grant` is what it holds; that of the request when absent.
+    """
+    grants = context.catalogue.grants
+    held = context.grant if grant is None else grant
+    return {
+        name: grants[name]
+        for name in sorted(grants)
+        if context.sees_everything
+        or name == context.principal.profile
+        or _is_under(grants[name], held)
+    }
+
+
+def _is_under(grant: Grant, ceiling: Grant) -> bool:
+    return not grant.bits & ~ceiling.bits and grant.claude_tools <= ceiling.claude_tools
+
+
+# Whom a caller may ask about: itself and its descendants; the operator everybody.
+#
+# Somebody out of reach and somebody who does not exist get the same answer.
+
+
+def agent_in_reach(ctx: Context, name: str) -> Agent:
+    """A living agent that the caller may ask about.
+
+    Raises:
+        UnknownAgentError: there is none of that name, or it is not for the caller.
+    """
+    found = ctx.services.authority.fleet.get(name)
+    if found is None or not is_in_reach(ctx, name):
+        raise absent(ctx, name)
+    return found
+
+
+def absent(ctx: Context, name: str) -> RemitError:
+    """The answer about somebody who is not there; the operator alone hears why."""
+    error = unknown_agent(name)
+    if ctx.principal.is_operator:
+        reason = ctx.services.keyring.absence(name) or "unknown_agent"
+        error.details["reason"] = reason
+        if reason == "revoked":
+            error.message = f"{name!r} was ended, or its key was revoked"
+    return error
+
+
+def is_in_reach(ctx: Context, name: str) -> bool:
+    """Tell whether somebody is the caller or descends from it."""
+    if ctx.principal.is_operator:
+        return True
+    return ctx.services.authority.fleet.is_under(name, ctx.principal.id)
+
+
+def unknown_agent(name: str, purpose: str = "ask about") -> RemitError:
+    """The one answer for those who do not exist and those who are out of reach."""
+    return unseen(name, (), "agent", purpose=purpose, error=UnknownAgentError)
+
+
+# Whose grant a question is about: the caller's, a descendant's, or a profile's.
+
+
+def profile_in_sight(ctx: Context, name: str) -> Grant:
+    """What a profile grants that the caller may ask about.
+
+    Raises:
+        UnknownAgentError: there is none of that name, or it is not for the caller.
+    """
+    seen = visible_profiles(ctx)
+    return look_up(name, seen, "profile", purpose="ask about", error=UnknownAgentError)
+
+
+def grant_of(ctx: Context, *, agent: str | None = None, profile: str | None = None) -> Grant:
+    """The grant of somebody that the caller may ask about; its own when nobody is named.
+
+    Raises:
+        InvalidDataError: both an agent and a profile were named.
+        UnknownAgentError: there is none of that name, or it is not for the caller.
+    """
+    if agent is not None and profile is not None:
+        raise InvalidDataError("give an agent or a profile, not both", details={"path": "$.agent"})
+    if profile is not None:
+        return profile_in_sight(ctx, profile)
+    if agent is None or agent == ctx.principal.id:
+        return ctx.grant
+    found = ctx.services.keyring.principal(agent)
+    if found is None or not is_in_reach(ctx, agent):
+        raise absent(ctx, agent)
+    return ctx.services.authority.grant(found, session=ctx.session)

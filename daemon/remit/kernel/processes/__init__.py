@@ -1,0 +1,1 @@
+"""Processes that the daemon starts, and that none outlives it."""

@@ -1,0 +1,1 @@
+"""Putting edited definitions in force, all or nothing."""

@@ -1,0 +1,155 @@
+"""What outlives the daemon about its configuration: the last good files, and who held what.
+
+The files are used when those on disk do not compile at the next start. The grants show, at the next
+start, what widened while nobody looked: edited files, or a new handler under a granted wildcard.
+"""
+
+from collections.abc import Mapping
+from typing import TypeVar
+
+import msgspec
+import structlog
+
+from remit.config.definitions.files import Files
+from remit.errors import RemitError
+from remit.kernel.authority.revision import Revision
+from remit.kernel.authority.standing import LAST_GOOD, LastGood
+from remit.kernel.store.protocol import BlobStore
+from remit.model.agent import Launch, PlacedLaunch
+from remit.model.event import Effect
+from remit.model.grant import Exposure, Grant
+from remit.model.limits import Limits
+from remit.model.place import Place
+from remit.policy.catalogue import Catalogue
+
+log = structlog.get_logger()
+
+GRANTS_BLOB = "last_grants"
+_KEPT = Place("kept")
+
+Part = TypeVar("Part")
+
+
+class _KeptGrant(msgspec.Struct, frozen=True, array_like=True):
+    bits: bytes
+    claude_tools: list[str]
+    limits: Limits
+    approval: bytes = b""
+    denied: bytes = b""
+    denied_tools: list[str] = []
+    pending: list[str] = []
+    exposed: bytes = b""
+    exposure: Exposure = "all"
+    pinned: bytes = b""
+    launch: Launch | None = None
+    max_effect: Effect | None = None
+
+
+class _KeptGrants(msgspec.Struct, frozen=True):
+    """Grants as bits over one list of names: thousands of profiles stay small."""
+
+    revision: int
+    names: list[str]
+    profiles: dict[str, _KeptGrant]
+
+
+class Kept(msgspec.Struct, frozen=True, eq=False):
+    """What an earlier run left; a part that is missing or damaged is None."""
+
+    revision: int = 0
+    files: Files | None = None
+    names: tuple[str, ...] = ()
+    grants: Mapping[str, Grant] | None = None
+
+
+async def keep(store: BlobStore, revision: Revision) -> bool:
+    """Keep a revision for the next start; tells whether that worked. It is in force either way."""
+    catalogue = revision.catalogue
+    files = msgspec.structs.replace(revision.files, kept=True)
+    grants = {name: _kept(catalogue, grant) for name, grant in catalogue.grants.items()}
+    parts = (
+        (LAST_GOOD, LastGood(catalogue.revision, files)),
+        (GRANTS_BLOB, _KeptGrants(catalogue.revision, list(catalogue.universe.names), grants)),
+    )
+    worked = True
+    for name, part in parts:
+        try:
+            await store.blob_put(name, msgspec.msgpack.encode(part))
+        except RemitError as error:
+            # A narrowing edit must not wait for space on a disk.
+            log.warning("config_not_kept", part=name, problem=str(error))
+            worked = False
+    return worked
+
+
+def _kept(catalogue: Catalogue, grant: Grant) -> _KeptGrant:
+    universe = catalogue.universe
+
+    def packed(bits: int) -> bytes:
+        return bits.to_bytes((bits.bit_length() + 7) // 8)
+
+    return _KeptGrant(
+        packed(grant.bits),
+        sorted(grant.claude_tools),
+        grant.limits,
+        packed(universe.bits_of(grant.approval_required)),
+        packed(universe.bits_of(grant.denied_events)),
+        sorted(grant.denied_tools),
+        list(grant.pending_review),
+        packed(universe.bits_of(grant.exposed)),
+        grant.exposure,
+        packed(universe.bits_of(grant.pinned)),
+        grant.launcher.launch if grant.launcher else None,
+        grant.max_effect,
+    )
+
+
+async def recall(store: BlobStore) -> Kept:
+    """What was kept; what cannot be read counts as absent."""
+    files = await _read(store, LAST_GOOD, LastGood)
+    grants = await _read(store, GRANTS_BLOB, _KeptGrants)
+    revision = max(files.revision if files else 0, grants.revision if grants else 0)
+    return Kept(
+        revision,
+        files.files if files else None,
+        tuple(grants.names) if grants else (),
+        _grants_of(grants) if grants else None,
+    )
+
+
+async def _read(store: BlobStore, name: str, kind: type[Part]) -> Part | None:
+    raw = await store.blob_get(name)
+    if raw is None:
+        return None
+    try:
+        return msgspec.msgpack.decode(raw, type=kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        log.warning("kept_config_damaged", part=name, problem=str(error))
+        return None
+
+
+def _grants_of(kept: _KeptGrants) -> dict[str, Grant]:
+    def names_in(packed: bytes) -> list[str]:
+        bits = int.from_bytes(packed)
+        return [name for at, name in enumerate(kept.names) if bits >> at & 1]
+
+    return {
+        profile: Grant(
+            profile=profile,
+            revision=kept.revision,
+            bits=int.from_bytes(one.bits),
+            events=frozenset(names_in(one.bits)),
+            claude_tools=frozenset(one.claude_tools),
+            limits=one.limits,
+            approval_required=frozenset(names_in(one.approval)),
+            denied_events=tuple(names_in(one.denied)),
+            denied_tools=frozenset(one.denied_tools),
+            pending_review=tuple(one.pending),
+            exposed=frozenset(names_in(one.exposed)),
+            exposure=one.exposure,
+            pinned=frozenset(names_in(one.pinned)),
+            launcher=PlacedLaunch(one.launch, _KEPT) if one.launch else None,
+            max_effect=one.max_effect,
+        )
+        for profile, one in kept.profiles.items()
+    }

@@ -1,0 +1,262 @@
+"""Putting edited definitions in force while everything goes on, and telling everybody.
+
+Whoever asks (the watcher, SIGHUP, `config:reload`) comes through `Reloader.reload`. One reload runs
+at a time, and all who ask while it runs share the one after it. Compiling happens in a thread; what
+is then swapped is one reference, so no decision ever mixes two revisions. Events that come and go
+(`Reloader.change_events`) take the same way: they are a new revision of the same files.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import anyio
+import anyio.to_thread
+import msgspec
+import structlog
+
+from remit.errors import StoreError
+from remit.kernel.authority.handlers import HandlerTable
+from remit.kernel.authority.plans import changes_between, describe_agents, holdings, plan_between
+from remit.kernel.authority.revision import Authority, Revision, altered_tools
+from remit.kernel.bus.delivery import Courier
+from remit.kernel.dispatch.paging import bounded
+from remit.kernel.reload.audit import CHANGED, REJECTED, ConfigAudit
+from remit.kernel.reload.changes import tell
+from remit.kernel.reload.last_good import keep
+from remit.kernel.store.protocol import BlobStore
+from remit.model.made import MadeCapability
+from remit.model.place import DefinitionError, Problem
+from remit.model.principal import DAEMON_ID, Cause
+from remit.policy.plan import Plan
+
+log = structlog.get_logger()
+
+_KEEP_SECONDS = 5.0
+NO_CHANGE = Plan({}, 0)
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """How a reload ended. With problems nothing changed, and the old revision is marked stale."""
+
+    changed: bool
+    revision: int
+    plan: Plan = NO_CHANGE
+    problems: tuple[Problem, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """The plan, and what came of it."""
+        return bounded(
+            self.plan.to_json() | {"revision": self.revision, "changed": self.changed},
+            "agents",
+            "profiles",
+        )
+
+
+class Reloader:
+    """Brings the definitions on disk in force."""
+
+    def __init__(
+        self, authority: Authority, courier: Courier, store: BlobStore, audit: ConfigAudit
+    ) -> None:
+        self.audit = audit
+        self._authority = authority
+        self._courier = courier
+        self._store = store
+        self._lock = anyio.Lock()
+        self._begun = 0
+        self._last: Outcome | None = None
+
+    async def reload(self, cause: Cause) -> Outcome:
+        """Read the files and put them in force, all or nothing; never raises DefinitionError.
+
+        Raises:
+            StoreError: somebody would get more, and that cannot be written down.
+        """
+        seen = self._begun
+        async with self._lock:
+            if self._begun > seen and self._last is not None:
+                return self._last  # it began after we asked, so it has read what we mean
+            self._begun += 1
+            self._last = None
+            self._last = await self._run(cause)
+            return self._last
+
+    async def change_events(
+        self, change: Callable[[HandlerTable], HandlerTable], cause: Cause
+    ) -> Outcome:
+        """Put other events in force under the files as they are, all or nothing.
+
+        Args:
+            change: makes the handlers of the next revision out of those in force.
+            cause: why, and who wanted it.
+
+        Raises:
+            DefinitionError: the files in force do not compile with these events.
+            StoreError: somebody would get more, and that cannot be written down.
+        """
+        async with self._lock:
+            while True:
+                before = self._authority.current
+                table = change(before.table)
+                if table is before.table:
+                    return Outcome(changed=False, revision=before.catalogue.revision)
+                after = await anyio.to_thread.run_sync(self._authority.prepare_events, table)
+                outcome = await self._bring(before, after, cause)
+                if outcome is not None:
+                    return outcome
+
+    async def change_made(
+        self,
+        change: Callable[[tuple[MadeCapability, ...]], tuple[MadeCapability, ...]],
+        cause: Cause,
+    ) -> Outcome:
+        """Put other capabilities made at run time in force under the files as they are.
+
+        Args:
+            change: makes those of the next revision out of those in force.
+            cause: why, and who wanted it.
+
+        Raises:
+            DefinitionError: the files in force do not compile with them.
+            StoreError: somebody would get more, and that cannot be written down.
+        """
+        async with self._lock:
+            while True:
+                before = self._authority.current
+                made = change(before.made)
+                after = await anyio.to_thread.run_sync(self._authority.prepare_made, made)
+                outcome = await self._bring(before, after, cause)
+                if outcome is not None:
+                    return outcome
+
+    async def plan(self) -> Plan:
+        """What a reload would change, for how many agents; nothing is put in force.
+
+        Raises:
+            DefinitionError: the files do not compile.
+        """
+        return await anyio.to_thread.run_sync(self._plan)
+
+    def _plan(self) -> Plan:
+        before, after = self._authority.current, self._authority.prepare()
+        return plan_for(self._authority, before, after)
+
+    async def begin(self, difference: Outcome | None) -> None:
+        """Write down and tell how this run begins, if it is not as the last one ended."""
+        cause, authority = Cause("started"), self._authority
+        revision = authority.catalogue.revision
+        if authority.is_stale:
+            await self.audit.rejected(cause, authority.rejected, revision=revision)
+        if difference is None:
+            return
+        try:
+            await self.audit.changed(
+                cause, difference.plan, before=difference.revision - 1, after=revision
+            )
+        except StoreError as error:  # without a daemon nobody could find out what is wrong
+            log.warning("audit_failed", problem=error.message, event_name=CHANGED)
+        self.announce(difference)
+
+    async def _run(self, cause: Cause) -> Outcome:
+        while True:
+            before = self._authority.current
+            try:
+                after = await anyio.to_thread.run_sync(self._authority.prepare)
+            except DefinitionError as error:
+                return await self._reject(error.problems, cause)
+            if after is before:
+                return await self._unchanged(cause)
+            outcome = await self._bring(before, after, cause)
+            if outcome is not None:
+                return outcome
+
+    async def _bring(self, before: Revision, after: Revision, cause: Cause) -> Outcome | None:
+        """Write a revision down, keep it and put it in force; None when it was overtaken."""
+        altered = altered_tools(before, after)
+        plan = await anyio.to_thread.run_sync(plan_for, self._authority, before, after)
+        numbers = {"before": before.catalogue.revision, "after": after.catalogue.revision}
+        with anyio.CancelScope(shield=True):
+            await self.audit.changed(cause, plan, **numbers)
+            await self._keep(after)
+            if self._authority.current is before:
+                outcome, missed = self._put_in_force(after, plan, altered)
+                if missed.agent_changes:
+                    await self._write_late(cause, missed, **numbers)
+                return outcome
+            # Somebody's approval came in between: this was compiled without it.
+            await self.audit.overtaken(cause, **numbers)
+        return None
+
+    async def _keep(self, after: Revision) -> None:
+        with anyio.move_on_after(_KEEP_SECONDS) as scope:
+            await keep(self._store, after)
+        if scope.cancelled_caught:
+            log.error("config_not_kept", problem=f"the store took over {_KEEP_SECONDS:g} s")
+
+    async def _write_late(self, cause: Cause, missed: Plan, *, before: int, after: int) -> None:
+        """Write down who was spawned or changed while the change itself was being written."""
+        try:
+            await self.audit.changed(cause, missed, before=before, after=after)
+        except StoreError as error:  # it is in force: what gave them more is in the audit
+            log.warning("audit_failed", problem=error.message, event_name=CHANGED)
+
+    def _put_in_force(
+        self, after: Revision, plan: Plan, altered: frozenset[str]
+    ) -> tuple[Outcome, Plan]:
+        """Without awaiting: nobody is told anything before, and nobody acts in between.
+
+        Answers also what was not planned: agents that came or changed after the plan was made.
+        """
+        authority, fleet = self._authority, self._authority.fleet
+        before = authority.current
+        held = holdings(fleet, before.catalogue)
+        authority.put_in_force(after)
+        changes = changes_between(held, holdings(fleet, after.catalogue), altered)
+        catalogues = (before.catalogue, after.catalogue)
+        found = describe_agents(fleet, *catalogues, changes, fleet.names())
+        late = {name: one for name, one in found.items() if plan.agent_changes.get(name) != one}
+        plan = msgspec.structs.replace(plan, agent_changes=found)
+        outcome = Outcome(changed=True, revision=after.catalogue.revision, plan=plan)
+        self.announce(outcome)
+        tell(self._courier, changes, revision=outcome.revision)
+        return outcome, Plan({}, 0, late)
+
+    def announce(self, outcome: Outcome) -> None:
+        """Log that there was a change, and tell those who watch the configuration what it was."""
+        report = outcome.to_json()
+        log.info(
+            "config_changed",
+            revision=outcome.revision,
+            **report["summary"],
+            hint="for whom: remit audit --event config:changed",
+        )
+        self._courier.publish(CHANGED, report, DAEMON_ID)
+
+    async def _unchanged(self, cause: Cause) -> Outcome:
+        was_stale, self._authority.rejected = self._authority.is_stale, ()
+        revision = self._authority.catalogue.revision
+        outcome = Outcome(changed=False, revision=revision)
+        if was_stale:  # the bad edit was taken back
+            await self.audit.changed(cause, NO_CHANGE, before=revision, after=revision)
+            self.announce(outcome)
+        return outcome
+
+    async def _reject(self, problems: tuple[Problem, ...], cause: Cause) -> Outcome:
+        authority = self._authority
+        revision = authority.catalogue.revision
+        if problems != authority.rejected:
+            authority.rejected = problems
+            errors = [problem.to_json() for problem in problems]
+            log.warning("config_rejected", revision=revision, problems=errors)
+            body = bounded({"errors": errors, "revision": revision}, "errors")
+            await self.audit.rejected(cause, problems, revision=revision)
+            self._courier.publish(REJECTED, body, DAEMON_ID)
+        return Outcome(changed=False, revision=revision, problems=problems)
+
+
+def plan_for(authority: Authority, before: Revision, after: Revision) -> Plan:
+    """What one revision changes against another; may run in a thread."""
+    if before is after:
+        return Plan({}, len(before.catalogue.grants))
+    altered = altered_tools(before, after)
+    return plan_between(authority.fleet, before.catalogue, after.catalogue, altered=altered)

@@ -1,0 +1,1 @@
+"""The database: one connection, one writer thread, migrations; acknowledged means on disk."""

@@ -1,0 +1,166 @@
+"""The chain of the audit log: how a row vouches for the one before it, and how that is proved.
+
+A row's hash is the SHA-256, in hex, of the hash of the row before it (64 hex digits) followed by
+the row's own JSON: the fields of the entry and `seq`, keys sorted, no spaces, UTF-8, and `details`
+as the text that was sent. So nobody can change, take out, put in or swap rows without making all
+later hashes anew, and nobody can do that unseen while somebody remembers a later hash.
+"""
+
+import math
+from collections.abc import Iterable
+from hashlib import sha256
+from typing import Any
+
+import msgspec
+
+from remit.errors import ConflictError, InvalidDataError, TooLargeError
+from remit.kernel.store.records import AuditEntry, AuditRow, AuditVerdict
+
+GENESIS = "0" * 64
+MAX_ENTRY_BYTES = 256 * 1024
+_MAX_INTEGER = 2**63 - 1
+
+
+class _Fields(msgspec.Struct, gc=False):
+    """What is hashed, without `seq`, which comes last. The order is on the disks: keep it."""
+
+    at: float
+    decision: str
+    details: str
+    event: str
+    origin: str
+    outcome: str
+    principal: str
+    reason: str
+    revision: int
+
+
+_encode = msgspec.json.Encoder().encode
+_decode_object = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+def check_entry(entry: AuditEntry) -> bytes:
+    """The JSON of an entry that may be written, for `chain_hash`.
+
+    Raises:
+        InvalidDataError: a field could not be hashed or kept.
+        TooLargeError: the entry is beyond what the log takes.
+    """
+    try:
+        if entry.details != b"{}":
+            _decode_object(entry.details)
+        fields = fields_json(entry)
+    except (ValueError, RecursionError, msgspec.MsgspecError) as error:
+        raise InvalidDataError(
+            f"this cannot be written to the audit log: {error}",
+            hint="send Unicode text, and a JSON object as details",
+            details={"path": "$"},
+        ) from error
+    if not math.isfinite(entry.at) or abs(entry.revision) > _MAX_INTEGER:
+        raise InvalidDataError(
+            "the time or the revision of an audit entry is out of range", details={"path": "$"}
+        )
+    if len(fields) > MAX_ENTRY_BYTES:
+        raise TooLargeError(
+            f"the audit entry has {len(fields):,} bytes, the log takes {MAX_ENTRY_BYTES:,}",
+            hint="write down a digest of large things",
+            details={"limit": MAX_ENTRY_BYTES, "size": len(fields)},
+        )
+    return fields
+
+
+def fields_json(entry: AuditEntry) -> bytes:
+    """The sorted JSON of an entry, which does not know its place yet."""
+    return _encode(
+        _Fields(
+            # What is no float, or -0.0, or True would come back from a disk as another text.
+            entry.at + 0.0,
+            entry.decision,
+            entry.details.decode(),
+            entry.event,
+            entry.origin,
+            entry.outcome,
+            entry.principal,
+            entry.reason,
+            entry.revision + 0,
+        )
+    )
+
+
+def chain_hash(fields: bytes, seq: int, previous: str) -> str:
+    """The hash of an entry as row `seq` behind the row whose hash is `previous`."""
+    return sha256(b'%b%b,"seq":%d}' % (previous.encode(), fields[:-1], seq)).hexdigest()
+
+
+def entry_size(row: AuditRow) -> int:
+    """About how many bytes a row takes."""
+    entry = row.entry
+    return len(entry.details) + len(entry.reason) + len(entry.origin) + len(entry.event)
+
+
+class ChainWalk:
+    """Proves rows one after the other, from an anchor on; stops at the first broken one."""
+
+    def __init__(self, seq: int, head: str, *, expected_head: str | None = None) -> None:
+        """Start behind row `seq`, whose hash is `head`; `expected_head` must come by."""
+        self.seq = seq
+        self._start = (seq, head)
+        self._head = head
+        self._rows = 0
+        self._problem = ""
+        self._expected_head = expected_head
+        self._found = expected_head in (None, head)
+
+    def walk(self, rows: Iterable[AuditRow]) -> bool:
+        """Go on with `rows`; tells whether all of them hold."""
+        for row in rows:
+            self._problem = self._find_problem(row)
+            if self._problem:
+                return False
+            self.seq, self._head = row.seq, row.hash
+            self._rows += 1
+            self._found = self._found or row.hash == self._expected_head
+        return True
+
+    def verdict(self, end: int) -> AuditVerdict:
+        """What was found about a log whose newest row should be `end`."""
+        if not self._problem and self.seq < end:
+            self._problem = f"row {self.seq + 1} is missing"
+        if not self._problem and not self._found:
+            self._problem = (
+                f"no row has the expected head {self._expected_head}: "
+                "the newest rows were cut off, or older ones rotated away or replaced"
+            )
+        first_bad = self.seq + 1 if self._problem else None
+        return AuditVerdict(
+            first_bad is None, self._rows, first_bad, self._problem, self._head, self._start
+        )
+
+    def _find_problem(self, row: AuditRow) -> str:
+        expected = self.seq + 1
+        if row.seq != expected:
+            return f"row {expected} is missing"
+        if row.previous != self._head:
+            return f"row {expected} does not follow the row before it: one of them was replaced"
+        try:
+            actual = chain_hash(fields_json(row.entry), row.seq, row.previous)
+        except ValueError:  # bytes that are no text any more
+            actual = ""
+        return "" if row.hash == actual else f"row {expected} was changed: its hash does not fit"
+
+
+def cannot_rotate(verdict: AuditVerdict) -> ConflictError:
+    """The refusal to archive a chain that is broken: what is rotated away cannot be found later."""
+    return ConflictError(
+        f"the audit log is not rotated, because it is broken: {verdict.problem}",
+        hint="'remit audit verify' shows what is wrong; keep a copy of the database",
+        details={"first_bad": verdict.first_bad},
+    )
+
+
+def check_keep(keep: int) -> None:
+    """Refuse to keep less than nothing."""
+    if keep < 0:
+        raise InvalidDataError(
+            f"{keep} rows cannot be kept", hint="keep 0 or more", details={"path": "$.keep"}
+        )

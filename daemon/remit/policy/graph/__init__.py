@@ -1,0 +1,1 @@
+"""Pictures of profiles, capabilities and what they require. Pure, as all of policy."""

@@ -1,1 +1,0 @@
-"""Where requests are decided and run: the dispatcher and what it needs."""

@@ -1,0 +1,170 @@
+"""What a request finds, and in which order."""
+
+from collections.abc import Sequence
+
+import pytest
+from tests.features.discovery.catalogues import OFFICE, VECTORS, index_of, skill, tool
+
+from remit.features.discovery.embedding import Embedder, EmbeddingError, Floats, np
+from remit.features.discovery.experience import Lessons
+from remit.features.discovery.index import Indexer
+from remit.features.discovery.rank import Hit, Ranker, best, reranked, with_company
+from remit.features.discovery.vectors import VectorCache
+from remit.features.discovery.view import View
+from remit.model.descriptor import Descriptor
+
+needs_vectors = pytest.mark.skipif(VECTORS is None, reason="the extra 'search' is not installed")
+
+
+def found(
+    request: str,
+    descriptors: tuple[Descriptor, ...] = OFFICE,
+    *,
+    embedder: Embedder | None = None,
+    least: float = 0.3,
+    lessons: Lessons | None = None,
+) -> list[str]:
+    index = index_of(descriptors, lessons or Lessons(), vectors=embedder is not None)
+    view = View(index, np.ones(len(index), np.bool_))
+    rows = best(Ranker(embedder).scores(view, request, view.allowed), view, 5, least)
+    return [index.descriptors[row].name for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("request_", "first"),
+    [
+        ("send a message to Ann", "send_mail"),
+        ("What will the weather be like?", "get_weather"),
+        ("invoices for a customer", "create_invoice"),
+    ],
+)
+@pytest.mark.parametrize("embedder", [None, pytest.param(VECTORS, marks=needs_vectors)])
+def test_words_find_what_they_name(request_: str, first: str, embedder: Embedder | None) -> None:
+    assert found(request_, embedder=embedder)[0] == first
+
+
+@needs_vectors
+def test_vectors_find_what_shares_no_word_with_the_request() -> None:
+    assert found("is it going to rain tomorrow", embedder=VECTORS)[0] == "get_weather"
+
+
+@pytest.mark.parametrize(
+    "name", ["get_weather", "tool:get_weather", "x:get_weather", "GET_WEATHER"]
+)
+def test_an_exact_name_wins_over_everything(name: str) -> None:
+    rivals = tuple(tool(f"weather_{at}", "get weather get weather") for at in range(8))
+    assert found(name, (*OFFICE, *rivals))[0] == "get_weather"
+
+
+def test_a_name_inside_a_request_wins_too() -> None:
+    assert found("mail me what translate_text says about mail")[0] == "translate_text"
+
+
+@pytest.mark.parametrize("request_", ["", "   ", "asdf qwer zxcv", "xkqj", "😀😀", "!!!", "of the"])
+@pytest.mark.parametrize("embedder", [None, pytest.param(VECTORS, marks=needs_vectors)])
+def test_gibberish_finds_nothing(request_: str, embedder: Embedder | None) -> None:
+    assert found(request_, embedder=embedder) == []
+
+
+@needs_vectors
+def test_each_step_of_a_long_request_finds_its_tool() -> None:
+    request = "Tell me the weather in Rome, then translate the text and create an invoice for it"
+    assert {"get_weather", "translate_text", "create_invoice"} <= set(
+        found(request, embedder=VECTORS)
+    )
+
+
+def test_a_request_that_worked_before_finds_its_tool_again() -> None:
+    lessons = Lessons({"tool:read_mail": ["anything from the boss"]})
+    assert found("is there something from my boss") == []
+    assert found("is there something from my boss", lessons=lessons) == ["read_mail"]
+
+
+def test_a_tool_that_always_failed_falls_behind_its_twin() -> None:
+    twins = (tool("one", "print a document"), tool("two", "print a document"))
+    assert found("print a document", twins) == ["one", "two"]
+    assert found("print a document", twins, lessons=Lessons(penalties={"tool:one": 1.0})) == [
+        "two",
+        "one",
+    ]
+
+
+def test_equal_ones_come_in_the_order_of_their_ids() -> None:
+    same = tuple(tool(name, "print a document") for name in ("c", "a", "b"))
+    assert found("print a document", (*same, tool("z", "other"))) == ["a", "b", "c"]
+
+
+def _view(*descriptors: Descriptor) -> View:
+    index = index_of(descriptors)
+    return View(index, np.ones(len(index), np.bool_))
+
+
+def test_those_that_belong_together_lift_each_other_but_never_above_one() -> None:
+    view = _view(tool("a", tags=("x", "y")), tool("b", tags=("x", "y")), tool("c"))
+    scores = np.array([0.5, 0.95, 0.52], np.float32)
+    hits = reranked(scores, view, [1, 2, 0])
+    assert [hit.row for hit in hits] == [1, 0, 2]
+    assert hits[0].relevance == 1.0
+    assert hits[1].relevance == pytest.approx(0.5 + 0.15 * 0.6)
+
+
+def test_a_lone_match_shows_its_dependency() -> None:
+    view = _view(skill("github", "issues", required_tools=("run",)), tool("run", "a command"))
+    row = view.index.rows["skill:github"]
+    company = with_company([Hit(row, 0.8)], view, view.allowed, 3)
+    assert [(view.index.descriptors[hit.row].id, hit.pulled_in_by) for hit in company] == [
+        ("skill:github", None),
+        ("tool:run", row),
+    ]
+    assert company[1].relevance == pytest.approx(0.8 * 0.15)
+
+
+def test_company_passes_the_filters_as_well_and_is_bounded() -> None:
+    many = [tool(f"t{at}") for at in range(6)]
+    needy = skill("s", required_tools=tuple(each.name for each in many))
+    view = _view(needy, *many)
+    hit = Hit(view.index.rows["skill:s"], 1.0)
+    assert len(with_company([hit], view, view.allowed, 3)) == 4
+    assert with_company([hit], view, np.zeros_like(view.allowed), 3) == [hit]
+
+
+def test_a_request_of_one_endless_word_is_looked_at_once() -> None:
+    assert found("a" * 4_000 + "_") == []
+    assert found(" ".join(["a_b"] * 2_000)) == []
+
+
+def test_somebody_elses_id_hides_no_name_of_ones_own() -> None:
+    index = index_of([skill("x", "other words"), tool("own", "words", display_name="skill:x")])
+    mine = np.array([descriptor.name == "own" for descriptor in index.descriptors])
+    view = View(index, mine)
+    rows = best(Ranker(None).scores(view, "skill:x", view.allowed), view, 5, 0.3)
+    assert [index.descriptors[row].name for row in rows] == ["own"]
+
+
+class Falling:
+    """A model that answers when the index is made, and never again."""
+
+    name, dimensions, is_slow = "falling", 2, True
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def embed(self, texts: Sequence[str]) -> Floats:
+        self.asked += 1
+        if self.asked > 1:
+            raise EmbeddingError("gone")
+        return np.ones((len(texts), 2), np.float32)
+
+    def reads(self, words: Sequence[str]) -> bool:
+        return bool(words)
+
+
+def test_a_question_does_not_wait_again_for_a_model_that_failed_beforehand() -> None:
+    model = Falling()
+    index = Indexer(model, VectorCache()).build(OFFICE)
+    view = View(index, np.ones(len(index), np.bool_))
+    ranker = Ranker(model)
+    ranker.embed("weather. And then send a mail")
+    scores = ranker.scores(view, "weather. And then send a mail", view.allowed)
+    assert model.asked == 2
+    assert best(scores, view, 1, 0.3)

@@ -1,0 +1,49 @@
+"""What the store remembers of everybody's part of the state is what is in the table."""
+
+import sqlite3
+from pathlib import Path
+
+import anyio
+import pytest
+
+from remit.errors import LimitError, StoreError
+from remit.kernel.store.records import StateQuota
+from remit.kernel.store.sqlite import SqliteStore
+
+TWO = StateQuota(keys=2)
+
+
+async def test_a_restart_remembers_who_has_what(tmp_path: Path) -> None:
+    path = str(tmp_path / "remit.db")
+    async with SqliteStore(path) as store:
+        for key in ("a", "b"):
+            await store.state_set(key, 1, "ann")
+    async with SqliteStore(path) as store:
+        with pytest.raises(LimitError):
+            await store.state_set("c", 1, "ann", quota=TWO)
+        await store.state_delete("a")
+        await store.state_set("c", 1, "ann", quota=TWO)
+
+
+async def test_what_a_lost_transaction_wrote_counts_for_nothing(tmp_path: Path) -> None:
+    def crash(connection: sqlite3.Connection) -> None:
+        raise SystemExit
+
+    async with SqliteStore(str(tmp_path / "remit.db")) as store:
+        await store.state_set("a", 1, "ann", quota=TWO)
+
+        async def lost(key: str) -> None:
+            with pytest.raises(StoreError):
+                await store.state_set(key, 1, "ann", quota=StateQuota(keys=9))
+
+        async def fail() -> None:
+            with pytest.raises(StoreError):
+                await store.write(crash)
+
+        async with anyio.create_task_group() as tasks:  # they wait together, so they are one batch
+            for key in ("b", "c", "d"):
+                tasks.start_soon(lost, key)
+            tasks.start_soon(fail)
+        await store.state_set("e", 1, "ann", quota=TWO)
+        with pytest.raises(LimitError):
+            await store.state_set("f", 1, "ann", quota=TWO)

@@ -1,0 +1,79 @@
+"""Outside tools by the names that a caller knows, and why one is not served."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from tests.outside_desk import OutsideDesk
+
+from remit.features.upstreams.pinning import CHANGED, NEW, held_for_review
+from remit.model.principal import Principal
+from remit.model.upstream import OutsideTool, Upstream
+
+NORTH = Upstream(name="north", command="north", trust="on_first_use")
+SOUTH = Upstream(name="south", command="south", trust="on_first_use")
+ASKS = Upstream(name="asks", command="asks")
+FISH = OutsideTool(name="search_fish", description="Finds fish in the sea.")
+FIND = """
+  find:
+    description: x
+    event_patterns: [discovery:discover, discovery:describe]
+    mcp_tools: false
+"""
+PROFILES = {
+    "both": "capabilities: [find]\nadditional_tools: ['mcp:*']\n",
+    "one": "capabilities: [find]\nadditional_tools: ['mcp:south:search_fish']\n",
+}
+
+
+async def found_by(desk: OutsideDesk, who: Principal) -> dict[str, Any]:
+    asked = {"query": "find fish in the sea", "render": True, "host": True}
+    answer = await desk.answer("discovery:discover", asked, who)
+    assert answer.error is None, answer.error
+    return dict(answer.data)
+
+
+async def test_discovery_names_tools_as_the_lists_of_the_caller_do(tmp_path: Path) -> None:
+    desk = OutsideDesk(tmp_path, NORTH, SOUTH, extra=FIND, profiles=PROFILES)
+    desk.tools = {"north": [FISH], "south": [FISH]}
+    async with desk.open():
+        for server in ("north", "south"):
+            await desk.refresh(server)
+        ann, bob = desk.agent("ann", "both"), desk.agent("bob", "one")
+        for who in (ann, bob):
+            listed = (await desk.answer("self/tools", None, who)).data["tools"]
+            found = await found_by(desk, who)
+            assert {one["name"] for one in found["capabilities"]} == {
+                tool["name"] for tool in listed
+            }
+        told = await found_by(desk, bob)
+        assert "search_fish (tool)" in told["prompt"]
+        assert "north" not in str(told)
+        assert "mcp__south__search_fish (tool)" in (await found_by(desk, ann))["prompt"]
+        about = await desk.answer("discovery:describe", {"id": "search_fish"}, bob)
+        assert about.data["event"] == "mcp:south:search_fish"
+
+
+async def test_a_tool_that_is_held_says_since_when_and_why(tmp_path: Path) -> None:
+    desk = OutsideDesk(tmp_path, NORTH, ASKS)
+    desk.tools = {"north": [FISH], "asks": [FISH]}
+
+    def held(event: str) -> Any:
+        servers = desk.services.upstreams.servers.values()
+        return held_for_review({one.name: one.known for one in servers}, event)
+
+    async with desk.open():
+        await desk.refresh("north")
+        await desk.refresh("asks")
+        new = held("mcp:asks:search_fish")
+        assert (new.status, new.reason, new.since, new.tool) == ("pending", NEW, 1000, FISH.name)
+        assert held("mcp:north:search_fish") is None
+        desk.now = 2000.0
+        desk.tools["north"][:] = [msgspec.structs.replace(FISH, description="Other.")]
+        await desk.refresh("north")
+        changed = held("mcp:north:search_fish")
+        assert (changed.status, changed.reason, changed.since) == ("pending", CHANGED, 2000)
+        assert (await desk.decide("tool:asks/search_fish", "reject")).ok
+        assert held("mcp:asks:search_fish").status == "rejected"
+        for other in ("mcp:asks:none", "mcp:nobody:x", "state:get", "mcp:x"):
+            assert held(other) is None

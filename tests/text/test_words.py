@@ -1,0 +1,75 @@
+"""Which words of a text count."""
+
+import pytest
+
+from remit.features.discovery.texts import MAX_CLAUSES, clauses, shortened
+from remit.text.words import stem, words
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("createPullRequest", ["creat", "pull", "request"], id="camel-case"),
+        pytest.param("HTTPServer", ["http", "server"], id="an-acronym-before-a-word"),
+        pytest.param("mcp:github.list_issues", ["mcp", "github", "list", "issu"], id="separators"),
+        pytest.param("Please help me to send mails", ["send", "mail"], id="request-words-go"),
+        pytest.param("version 2 of 10", ["version", "2", "10"], id="numbers-stay"),
+        pytest.param("天气", ["天", "气"], id="one-word-a-chinese-sign"),
+        pytest.param("погода", ["погода"], id="other-scripts-by-word"),
+        pytest.param("😀 !?", [], id="nothing-to-search-for"),
+    ],
+)
+def test_words_of(text: str, expected: list[str]) -> None:
+    assert words(text) == expected
+
+
+@pytest.mark.parametrize(
+    "family",
+    [
+        ("schedule", "schedules", "scheduling", "scheduled"),
+        ("search", "searches", "searching", "searched"),
+        ("query", "queries"),
+        ("run", "runs", "running"),
+        ("calculate", "calculating", "calculates"),
+    ],
+)
+def test_inflections_of_a_word_are_one_word(family: tuple[str, ...]) -> None:
+    assert len({stem(word) for word in family}) == 1
+
+
+def test_short_words_and_other_scripts_are_left_alone() -> None:
+    assert [stem(word) for word in ("gas", "bus", "class", "погоды")] == [
+        "gas",
+        "bus",
+        "class",
+        "погоды",
+    ]
+
+
+def test_what_is_too_long_for_a_word_is_left_alone() -> None:
+    assert stem("x" * 41 + "ing") == "x" * 41 + "ing"
+
+
+def test_stemming_can_be_switched_off() -> None:
+    assert words("Invoices", stemmed=False) == ["invoices"]
+
+
+def test_a_request_of_many_steps_is_cut_into_them() -> None:
+    request = "Find the newest invoice and send it to the customer. Then translate the reply!"
+    assert clauses(request) == [
+        "Find the newest invoice",
+        "send it to the customer.",
+        "translate the reply!",
+    ]
+
+
+def test_a_request_of_one_step_is_not_cut() -> None:
+    assert clauses("Send example.com a mail") == []
+
+
+def test_clauses_are_bounded() -> None:
+    assert len(clauses("send the mail now. " * 50)) == MAX_CLAUSES
+
+
+def test_only_the_beginning_of_a_huge_request_is_looked_at() -> None:
+    assert len(shortened("word " * 50_000)) <= 4_000

@@ -148,11 +148,16 @@ class Face:
     async def drain(self) -> None:
         """Take nothing new, let jobs end, and send what is still to be sent."""
         self._reading = False
+        is_busy = self.stats.jobs > 0
         await self._jobs.finish(self._limits.drain_seconds)
         with anyio.move_on_after(1.0):
             while self._outbox.waiting:
                 self._readiness.wake()
                 await anyio.sleep(0.01)
+        if is_busy:
+            # The libzmq of a client drops an answer that its application has not fetched when the
+            # connection ends: nobody can ask whether it was, so there is a moment for it.
+            await anyio.sleep(self._limits.farewell_seconds)
 
     def close(self) -> None:
         """Close the sockets; what libzmq has taken is sent within the linger time."""

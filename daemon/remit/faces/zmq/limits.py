@@ -29,6 +29,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     listen_backlog: int = 512
     handshake_ms: int = 5_000
     drain_seconds: float = 4.0
+    farewell_seconds: float = 0.25
+    """Between the last answers of a stopping daemon and the end of its connections."""
     linger_ms: int = 1_000
     connections: int = 4096
     """Of all who have spoken, but operators."""

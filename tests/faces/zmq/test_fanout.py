@@ -1,4 +1,4 @@
-"""The promises of the bus, kept over real sockets: see `remit.bus`."""
+"""The promises of the bus, kept over real sockets: see `remit.kernel.bus`."""
 
 from pathlib import Path
 

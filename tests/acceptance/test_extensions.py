@@ -32,7 +32,7 @@ async def wait(ctx: Context) -> str:
 
     ctx.report(0, 1, "waiting")
     with anyio.fail_after(20):
-        while await ctx.services.store.state_get("go") is None:
+        while await ctx.kernel.store.state_get("go") is None:
             await anyio.sleep(0.01)
     return "it came"
 '''

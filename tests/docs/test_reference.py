@@ -35,15 +35,10 @@ from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.handler import Handler
 from remit.kernel.dispatch.injection import GIVEN
 from remit.kernel.dispatch.loading import load_handlers
-from remit.kernel.dispatch.registry import (
-    REGISTRY,
-    MisplacedHandlerError,
-    TakenEventError,
-    event_handler,
-)
+from remit.kernel.dispatch.registry import REGISTRY, event_handler
 from remit.model.capability import STATUSES
 from remit.model.composition import VARIABLE_TYPES
-from remit.model.event import Reason
+from remit.model.event import MisplacedHandlerError, Reason, TakenEventError
 from remit.model.limits import LIMIT_NAMES
 from remit.model.place import DefinitionError
 from remit_client import wire

@@ -17,7 +17,7 @@ _runs: list[tuple[str, float, bool]] = []
 
 
 def _begin(ctx: Context) -> None:
-    is_gone = not ctx.services.authority.fleet.lives(ctx.principal)
+    is_gone = not ctx.kernel.authority.fleet.lives(ctx.principal)
     _runs.append((ctx.principal.id, time.monotonic(), is_gone))
 
 

@@ -26,7 +26,7 @@ BUILT_IN = (
     "remit.features.permissions.capabilities",
     "remit.features.capabilities.events",
     "remit.features.permissions.profiles",
-    "remit.kernel.reload.events",
+    "remit.features.config.events",
     "remit.features.messages.events",
     "remit.features.discovery.events",
     "remit.features.messages.events",

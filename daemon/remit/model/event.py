@@ -5,6 +5,7 @@ from typing import Literal
 
 import msgspec
 
+from remit.errors import HandlerError
 from remit.model.names import EventName
 from remit.model.place import Place
 
@@ -100,3 +101,25 @@ Reason = Literal[
     "unknown_agent",
 ]
 GRANTED: Reason = "granted"
+
+
+class MisplacedHandlerError(HandlerError):
+    """A decorated function that cannot be served."""
+
+    problem: str = HandlerError.code
+    """The code of the mistakes that `remit check` tells."""
+
+    def __init__(self, message: str, *, hint: str, places: tuple[Place, ...]) -> None:
+        super().__init__(message, hint=hint)
+        self.places = places
+
+
+class TakenEventError(MisplacedHandlerError):
+    """Two functions with one event; the second is not served."""
+
+    problem = "duplicate_event"
+
+    def __init__(self, name: str, first: Place | None, second: Place | None) -> None:
+        message = f"{name!r} has a handler already: {first}, and again: {second}"
+        places = tuple(place for place in (second, first) if place is not None)
+        super().__init__(message, hint="give one of them another name", places=places)

@@ -16,7 +16,7 @@ from tests.features.skills.skill_shelf import TIDES, SkillShelf
 
 from remit.features.skills import files as skill_files
 from remit.features.skills import files as skill_folder
-from remit.kernel.dispatch import paging
+from remit.model import paging
 from remit.text.words import estimate_tokens
 
 

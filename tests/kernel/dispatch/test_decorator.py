@@ -93,7 +93,7 @@ async def test_what_is_asked_for_by_type_is_filled_in_and_is_no_field(registry: 
         session: SessionKey,
     ) -> list[object]:
         same = (caller is ctx.principal, held is ctx.grant, definitions is ctx.catalogue)
-        return [caller.id, key, *same, kept is ctx.services.store, session]
+        return [caller.id, key, *same, kept is ctx.kernel.store, session]
 
     served = desk(registry)
     expected = ["ann", "a", True, True, True, True, SessionKey("ann")]

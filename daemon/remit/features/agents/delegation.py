@@ -68,7 +68,7 @@ def offer(
     cut = Excess(tuple(sorted({*cut.events, *beyond.events})), cut.claude_tools)
     if not cut.is_empty and not spec.narrow:
         raise _exceeds(ctx, cut, _culprits(ctx, asked, cut))
-    sessions = ctx.services.authority.fleet.sessions
+    sessions = ctx.kernel.authority.fleet.sessions
     grant = sessions.narrowed(ctx.catalogue, grant, list(spec.bound))
     return Offer(grant, None if cut.is_empty else _told(ctx, asked, cut))
 
@@ -172,7 +172,7 @@ def _own(
         if spec.inherit:
             return inherit(ctx.catalogue, spec, ceilings[0]), beyond
         own = resolve_agent(ctx.catalogue, spec, reviewed=reviewed)
-        return ctx.services.authority.fleet.with_made(own, ctx.catalogue), beyond
+        return ctx.kernel.authority.fleet.with_made(own, ctx.catalogue), beyond
     except RemitError as error:
         if error.code in {"invalid_pattern", "invalid_name", "invalid_definition"}:
             raise InvalidDataError(error.message, hint=error.hint) from error
@@ -185,7 +185,7 @@ def rights_behind(ctx: Context, spec: AgentSpec, parent: str | None) -> list[Any
     Raises:
         RemitError: something in the spec cannot be used.
     """
-    fleet, catalogue = ctx.services.authority.fleet, ctx.catalogue
+    fleet, catalogue = ctx.kernel.authority.fleet, ctx.catalogue
     if spec.inherit:
         return [] if parent is None else rights_in(fleet.grant(parent, catalogue))
     own = fleet.with_made(resolve_agent(catalogue, spec), catalogue)
@@ -241,9 +241,9 @@ def check_room(ctx: Context, parent: str | None) -> None:
     """
     if parent is None:
         return
-    fleet = ctx.services.authority.fleet
+    fleet = ctx.kernel.authority.fleet
     most = held_by(ctx, parent).limits.max_children
-    present = len(fleet.children(parent)) + ctx.services.keyring.arriving(parent)
+    present = len(fleet.children(parent)) + ctx.kernel.keyring.arriving(parent)
     if most is not None and present >= most:
         raise LimitError(
             f"{parent!r} has {present} children, and {most} are its limit",

@@ -135,7 +135,7 @@ async def spawn(request: SpawnRequest, ctx: Context) -> dict[str, Any]:
 
 
 def _spec(ctx: Context, request: SpawnRequest, parent: str | None) -> AgentSpec:
-    above = None if parent is None else ctx.services.authority.fleet.get(parent)
+    above = None if parent is None else ctx.kernel.authority.fleet.get(parent)
     choice = choose(ctx, request.capabilities)
     return AgentSpec(
         profile=request.profile,
@@ -159,7 +159,7 @@ def _spec(ctx: Context, request: SpawnRequest, parent: str | None) -> AgentSpec:
 
 def _name(ctx: Context, request: SpawnRequest) -> str:
     """The name of a new agent: as it was asked for, or as near to that as is free."""
-    keyring, asked = ctx.services.keyring, request.agent_id
+    keyring, asked = ctx.kernel.keyring, request.agent_id
     if asked is None:
         return _new_name(ctx, request.profile)
     if keyring.is_free(asked):
@@ -173,7 +173,7 @@ def _name(ctx: Context, request: SpawnRequest) -> str:
 def _new_name(ctx: Context, profile: str) -> str:
     stem = re.sub(r"[^a-z0-9]+", "-", profile.lower()).strip("-")[:40]
     stem = stem if stem[:1].isalpha() else "agent"
-    return free_name(stem, ctx.services.keyring.is_free, most=NAME_BYTES)
+    return free_name(stem, ctx.kernel.keyring.is_free, most=NAME_BYTES)
 
 
 def _credentials(public_key: str | None) -> tuple[dict[str, str], str]:
@@ -278,7 +278,7 @@ def _changeable(ctx: Context, name: str) -> Agent:
     agent = agent_in_reach(ctx, name)
     if agent.id == ctx.principal.id:
         raise DeniedError("an agent does not change itself", reason="no_grant")
-    if ctx.services.keyring.is_client(name):
+    if ctx.kernel.keyring.is_client(name):
         hint = "revoke its key and add it again, or edit its profile"
         raise ConflictError(f"{name!r} is a client with a key, not a spawned agent", hint=hint)
     if not is_of_session(ctx, name):
@@ -295,7 +295,7 @@ async def terminate(ctx: Context, agent_id: Name) -> dict[str, Any]:
     Args:
         agent_id: the agent.
     """
-    keyring, store = ctx.services.keyring, ctx.services.store
+    keyring, store = ctx.kernel.keyring, ctx.kernel.store
     if ctx.principal.is_operator and keyring.is_unwritten(agent_id):
         return {"agent_id": agent_id, "terminated": await keyring.end(store, agent_id)}
     agent = agent_in_reach(ctx, agent_id)
@@ -304,6 +304,6 @@ async def terminate(ctx: Context, agent_id: Name) -> dict[str, Any]:
         return {"agent_id": agent_id, "terminated": ended}
     if not ctx.principal.is_operator and agent.id != ctx.principal.id:
         raise unknown_agent(agent_id)
-    ended = ctx.services.authority.fleet.subtree(agent.id)
+    ended = ctx.kernel.authority.fleet.subtree(agent.id)
     await keyring.revoke(store, agent.id)
     return {"agent_id": agent_id, "terminated": ended}

@@ -21,7 +21,7 @@ def _given_rights(request: Any, ctx: Context) -> Any:
     grant = ctx.catalogue.grants.get(request.profile)
     if grant is None:
         return None
-    return rights_in(ctx.services.authority.fleet.with_made(grant, ctx.catalogue))
+    return rights_in(ctx.kernel.authority.fleet.with_made(grant, ctx.catalogue))
 
 
 @event_handler("key:add", capability="key_management", wildcard=False, meaning=_given_rights)
@@ -35,7 +35,7 @@ async def add(ctx: Context, name: NewName, public_key: PublicKey, profile: Name)
     """
     listed = look_up(profile, visible_profiles(ctx), "profile", purpose="give away")
     # Also what was made at run time and is listed there: the giver must hold it like all the rest.
-    wanted = ctx.services.authority.fleet.with_made(listed, ctx.catalogue)
+    wanted = ctx.kernel.authority.fleet.with_made(listed, ctx.catalogue)
     excess = sorted(wanted.events - ctx.grant.events)
     if not ctx.principal.is_operator:
         excess += sorted(wanted.claude_tools - ctx.grant.claude_tools)
@@ -45,10 +45,10 @@ async def add(ctx: Context, name: NewName, public_key: PublicKey, profile: Name)
         error = ExceedsParentError(message, details={"excess": told})
         error.withheld = withheld(excess)
         raise error
-    keyring = ctx.services.keyring
+    keyring = ctx.kernel.keyring
     if not keyring.is_free(name) and name not in RESERVED and name not in _known(ctx):
         name = free_name(name, keyring.is_free, most=NAME_BYTES)
-    key = await keyring.add(ctx.services.store, name, public_key, profile)
+    key = await keyring.add(ctx.kernel.store, name, public_key, profile)
     return msgspec.structs.asdict(key)
 
 
@@ -58,7 +58,7 @@ async def list_(ctx: Context) -> dict[str, Any]:
     visible = set(visible_profiles(ctx))
     keys = [
         msgspec.structs.asdict(key)
-        for key in ctx.services.keyring.living()
+        for key in ctx.kernel.keyring.living()
         if key.profile in visible or ctx.sees_everything
     ]
     return {"items": keys, "total": len(keys), "next": None}
@@ -77,16 +77,16 @@ async def revoke(ctx: Context, name: Name) -> dict[str, Any]:
     Args:
         name: the client's name.
     """
-    known = {key.name for key in ctx.services.keyring.living()} | ctx.services.keyring.unrevoked
+    known = {key.name for key in ctx.kernel.keyring.living()} | ctx.kernel.keyring.unrevoked
     seen = known & _known(ctx)
     if name not in seen:
         raise unseen(name, seen, "living key")
-    return msgspec.structs.asdict(await ctx.services.keyring.revoke(ctx.services.store, name))
+    return msgspec.structs.asdict(await ctx.kernel.keyring.revoke(ctx.kernel.store, name))
 
 
 def _known(ctx: Context) -> set[str]:
     """The names of clients and agents that the caller knows of anyway."""
-    keyring, fleet = ctx.services.keyring, ctx.services.authority.fleet
+    keyring, fleet = ctx.kernel.keyring, ctx.kernel.authority.fleet
     if ctx.principal.is_operator:
         return {*fleet.names(), *keyring.unrevoked}
     seen = visible_profiles(ctx)
@@ -133,9 +133,9 @@ def _owner(ctx: Context, name: str | None) -> Principal:
     """Who shows a token is taken for its owner: only the operator may lend others' names."""
     if name is None or name == ctx.principal.id:
         return ctx.principal
-    found = ctx.services.keyring.principal(name) if ctx.principal.is_operator else None
+    found = ctx.kernel.keyring.principal(name) if ctx.principal.is_operator else None
     if found is None:
-        known = ctx.services.authority.fleet.names() if ctx.principal.is_operator else ()
+        known = ctx.kernel.authority.fleet.names() if ctx.principal.is_operator else ()
         raise unseen(name, known, "client or agent", purpose="make a token for")
     return found
 
@@ -169,7 +169,7 @@ async def revoke_token(ctx: Context, id: Name) -> dict[str, Any]:  # noqa: A002 
 
 
 def _visible(ctx: Context) -> list[Token]:
-    ring = ctx.services.keyring.tokens
+    ring = ctx.kernel.keyring.tokens
     made = [one for one in ring.made() if ring.counts(one)]
     if ctx.principal.is_operator:
         return made

@@ -107,8 +107,8 @@ async def runtime(
 
 async def _names(ctx: Context, agent: str, events: list[str]) -> Mapping[str, str]:
     """What an agent calls its tools: the answer is put before its model, whoever asked."""
-    names, universe = ctx.services.names, ctx.catalogue.universe
-    found = ctx.services.authority.fleet.principal(agent)
+    names, universe = ctx.kernel.names, ctx.catalogue.universe
+    found = ctx.kernel.authority.fleet.principal(agent)
     if found is None:  # it has ended meanwhile
         return names_for(universe, events)
     return await names.give(found, universe, events)

@@ -7,13 +7,13 @@ import msgspec
 from remit.errors import ConflictError, InvalidDataError, TooLargeError
 from remit.features.messages.visibility import may_address
 from remit.kernel.dispatch.context import Context
-from remit.kernel.dispatch.paging import PAGE_LIMIT, PAGE_MAX
 from remit.kernel.dispatch.registry import event_handler
 from remit.kernel.dispatch.session_view import held_by
 from remit.kernel.dispatch.visibility import agent_in_reach, unknown_agent
 from remit.model.agent import Agent
 from remit.model.fields import Key, Name
 from remit.model.notice import DIRECT_EVENT, MESSAGE_BYTES
+from remit.model.paging import PAGE_LIMIT, PAGE_MAX
 
 Limit = Annotated[int, msgspec.Meta(ge=1, le=PAGE_MAX)]
 
@@ -26,7 +26,7 @@ async def list_(ctx: Context, limit: Limit = PAGE_LIMIT, after: Key = "") -> dic
         limit: how many at the most.
         after: the `next` of the page before.
     """
-    fleet = ctx.services.authority.fleet
+    fleet = ctx.kernel.authority.fleet
     if ctx.principal.is_operator:
         visible = fleet.all()
     else:
@@ -55,14 +55,14 @@ def _place_of(cursor: str) -> tuple[int, str]:
 
 
 def _summary(ctx: Context, agent: Agent) -> dict[str, Any]:
-    fleet = ctx.services.authority.fleet
+    fleet = ctx.kernel.authority.fleet
     return {
         "agent_id": agent.id,
         "parent": agent.parent,
         "name": agent.spec.name,
         "status": agent.spec.status,
         "profile": agent.spec.profile,
-        "kind": "client" if ctx.services.keyring.is_client(agent.id) else "agent",
+        "kind": "client" if ctx.kernel.keyring.is_client(agent.id) else "agent",
         "depth": fleet.depth(agent.id),
         "children": len(fleet.children(agent.id)),
         "connected": ctx.services.mailbox.connections(agent.id),

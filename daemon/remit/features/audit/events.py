@@ -62,14 +62,14 @@ async def query(  # noqa: PLR0913 - each filter is one field
 
 
 def _may_look_at(ctx: Context, agent: str) -> bool:
-    fleet = ctx.services.authority.fleet
+    fleet = ctx.kernel.authority.fleet
     return ctx.principal.is_operator or fleet.is_under(agent, ctx.principal.id)
 
 
 async def _page(
     ctx: Context, where: AuditWhere, limit: int, before: int | None
 ) -> tuple[list[AuditRow], int | None]:
-    store = ctx.services.store
+    store = ctx.kernel.store
     found: list[AuditRow] = []
     for _ in range(_MOST_PAGES):
         page = await store.audit_query(limit=limit - len(found), before=before, **where)
@@ -85,7 +85,7 @@ def _may_see(ctx: Context, row: AuditRow) -> bool:
     if ctx.principal.is_operator:
         return True
     name = row.entry.principal
-    agent = ctx.services.authority.fleet.get(name)
+    agent = ctx.kernel.authority.fleet.get(name)
     return agent is not None and _may_look_at(ctx, name) and row.entry.at >= agent.created_at
 
 
@@ -103,7 +103,7 @@ async def verify(ctx: Context, head: Head | None = None) -> dict[str, Any]:
     Args:
         head: a hash that was noted earlier; it must be one of the rows.
     """
-    return await ctx.services.auditor.verify(head)
+    return await ctx.kernel.auditor.verify(head)
 
 
 @event_handler("audit:entry", capability="audit_read", effect="read", wildcard=False, pushed=True)

@@ -8,11 +8,11 @@ import msgspec
 
 from remit.kernel.dispatch.bills import TURN, TURNS
 from remit.kernel.dispatch.context import Context
-from remit.kernel.dispatch.paging import PAGE_LIMIT, PAGE_MAX, page
 from remit.kernel.dispatch.registry import event_handler
 from remit.kernel.dispatch.visibility import unknown_agent
 from remit.kernel.store.records import BillDay, BillTurn
 from remit.model.fields import Key, Name
+from remit.model.paging import PAGE_LIMIT, PAGE_MAX, page
 
 Limit = Annotated[int, msgspec.Meta(ge=1, le=PAGE_MAX)]
 _DAY = 86_400
@@ -52,7 +52,7 @@ async def query(
     if agent != ctx.principal.id and not ctx.sees_everything:
         raise unknown_agent(agent)
     days = await bills.days(agent, first)
-    if not days and ctx.services.keyring.principal(agent) is None:
+    if not days and ctx.kernel.keyring.principal(agent) is None:
         raise unknown_agent(agent)
     turns = await bills.turns(agent, TURNS)
     shown = [turn for turn in turns if turn.at >= first * _DAY]

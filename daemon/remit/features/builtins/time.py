@@ -31,7 +31,7 @@ def get_current_time(
         timezone: a zone of the IANA database, as in 'Europe/Berlin'.
         format: iso8601, unix (whole seconds since 1970), or human.
     """
-    now = datetime.fromtimestamp(ctx.services.wall_clock(), _zone(timezone))
+    now = datetime.fromtimestamp(ctx.kernel.wall_clock(), _zone(timezone))
     return {"timestamp": _written(now, format), "timezone": timezone, "format": format}
 
 

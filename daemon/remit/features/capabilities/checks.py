@@ -55,7 +55,7 @@ def may_change(ctx: Context, made: MadeCapability) -> bool:
 
 def author_lives(ctx: Context, made: MadeCapability) -> bool:
     """Tell whether the author of a capability is still there, and not another of its name."""
-    found = ctx.services.authority.fleet.get(made.author)
+    found = ctx.kernel.authority.fleet.get(made.author)
     if found is None:
         return made.author == OPERATOR_ID
     return found.public_key == made.author_key
@@ -71,7 +71,7 @@ class _Ceiling(msgspec.Struct, frozen=True):
 
 def _ceiling(ctx: Context, made: MadeCapability) -> _Ceiling:
     """What the author holds by itself and the caller in this request."""
-    fleet, universe = ctx.services.authority.fleet, ctx.catalogue.universe
+    fleet, universe = ctx.kernel.authority.fleet, ctx.catalogue.universe
     author = fleet.author_ceiling(made.author, made.author_key, ctx.catalogue)
     bits, tools = ctx.grant.bits & universe.everything, None
     if not ctx.principal.is_operator:

@@ -169,7 +169,7 @@ def _named(ctx: Context, asked: str, said: Definition) -> tuple[str, Definition]
 
 
 def _draft(ctx: Context, name: str, definition: Definition) -> MadeCapability:
-    author = ctx.services.authority.fleet.get(ctx.principal.id)
+    author = ctx.kernel.authority.fleet.get(ctx.principal.id)
     draft = MadeCapability(
         id=name,
         author=ctx.principal.id,
@@ -196,13 +196,13 @@ def _changeable(ctx: Context, name: str) -> MadeCapability:
 
 def _users(ctx: Context, name: str) -> str:
     """Who uses a capability, as far as the caller may know; empty when nobody does."""
-    current = ctx.services.authority.current.catalogue
+    current = ctx.kernel.authority.current.catalogue
     profiles = [
         profile
         for profile, composition in current.compositions.items()
         if any(flag.capability == name for part in composition.parts for flag in part.flags)
     ]
-    agents = [one.id for one in ctx.services.authority.fleet.all() if name in one.spec.capabilities]
+    agents = [one.id for one in ctx.kernel.authority.fleet.all() if name in one.spec.capabilities]
     seen = set(visible_profiles(ctx))
     shown = [f"the profile {one!r}" for one in sorted(profiles) if one in seen]
     shown += [f"the agent {one!r}" for one in sorted(agents) if is_in_reach(ctx, one)]

@@ -297,10 +297,10 @@ async def _view(
 async def _names(
     ctx: Context, grant: Grant, agent: str | None, events: list[str]
 ) -> Mapping[str, str]:
-    names, universe = ctx.services.names, ctx.catalogue.universe
+    names, universe = ctx.kernel.names, ctx.catalogue.universe
     if grant is ctx.grant:
         return await names.give(ctx.principal, universe, events)
-    found = None if agent is None else ctx.services.keyring.principal(agent)
+    found = None if agent is None else ctx.kernel.keyring.principal(agent)
     if found is None:
         return names_for(universe, events)
     return await names.look(found, universe, events)

@@ -10,10 +10,10 @@ import msgspec
 from remit.errors import ConflictError, HandlerError, RemitError
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.lookup import unseen
-from remit.kernel.dispatch.paging import PAGE_LIMIT, PAGE_MAX, bounded, page
 from remit.kernel.dispatch.registry import event_handler
 from remit.model.descriptor import Descriptor
 from remit.model.fields import Key
+from remit.model.paging import PAGE_LIMIT, PAGE_MAX, bounded, page
 from remit.model.place import DefinitionError
 from remit.model.principal import Cause
 
@@ -121,7 +121,7 @@ def _cause(ctx: Context) -> Cause:
 
 def _answer(ctx: Context, id_: str, done: "Loaded") -> dict[str, Any]:
     """The caller hears of the events that it may use now, or could use before."""
-    authority = ctx.services.authority
+    authority = ctx.kernel.authority
     own = authority.grant(ctx.principal, session=ctx.session).events | ctx.grant.events
     body = {
         "id": id_,

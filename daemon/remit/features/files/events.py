@@ -8,8 +8,8 @@ from remit.errors import ConflictError, InvalidDataError
 from remit.features.files.search import MAX_MATCHES, Search
 from remit.features.files.tree import Entry, SessionFiles, children
 from remit.kernel.dispatch.context import Context
-from remit.kernel.dispatch.paging import PAGE_MAX
 from remit.kernel.dispatch.registry import event_handler
+from remit.model.paging import PAGE_MAX
 from remit.model.paths import MAX_PATH_BYTES, ROOT, parse_file_path
 from remit.model.session import SessionKey
 
@@ -110,7 +110,7 @@ async def grep_files(
     from anyio import to_thread  # noqa: PLC0415 - a command that asks for names needs no threads
 
     files = SessionFiles.of(ctx, session)
-    search = Search(pattern, path_pattern, limit=limit, clock=ctx.services.clock)
+    search = Search(pattern, path_pattern, limit=limit, clock=ctx.kernel.clock)
     batch = await files.mounted()
     after = ""
     while not search.ended_early:

@@ -57,7 +57,7 @@ class SessionFiles:
     def of(cls, ctx: Context, session: SessionKey) -> Self:
         """Those that a request works on."""
         mounts = mounts_of(ctx.grant, ctx.catalogue.capabilities)
-        return cls(ctx.services.store, session, mounts, ctx.services.file_limits)
+        return cls(ctx.kernel.store, session, mounts, ctx.services.file_limits)
 
     async def read(self, path: FilePath) -> bytes:
         """What is in a file.

@@ -13,11 +13,11 @@ from remit.features.messages.visibility import connection_of, may_address
 from remit.kernel.bus.bus import MAX_SUBSCRIPTIONS
 from remit.kernel.bus.conversations import Conversation
 from remit.kernel.dispatch.context import Context
-from remit.kernel.dispatch.paging import PAGE_LIMIT, PAGE_MAX, page
 from remit.kernel.dispatch.registry import event_handler
 from remit.kernel.dispatch.visibility import unknown_agent
 from remit.model.fields import Name, whole
 from remit.model.names import EventPattern
+from remit.model.paging import PAGE_LIMIT, PAGE_MAX, page
 
 CHANNEL_LIMIT = 200
 DATA_LIMIT = 65_536
@@ -48,7 +48,7 @@ def publish(ctx: Context, channel: Channel, data: Any) -> dict[str, int]:
         data: any JSON value of at most 64 KB.
     """
     _check_data(data)
-    courier = ctx.services.courier
+    courier = ctx.kernel.courier
     courier.conversations.check(channel, ctx.principal.id)
     return {"delivered": courier.publish_on(channel, data, ctx.principal.id)}
 
@@ -60,7 +60,7 @@ def subscribe(ctx: Context, channels: Channels) -> dict[str, list[str]]:
     Args:
         channels: their names.
     """
-    connection, courier = connection_of(ctx), ctx.services.courier
+    connection, courier = connection_of(ctx), ctx.kernel.courier
     for channel in channels:
         courier.conversations.check(channel, ctx.principal.id)
     courier.bus.subscribe(connection, channels=channels)
@@ -74,7 +74,7 @@ def unsubscribe(ctx: Context, channels: Channels) -> dict[str, list[str]]:
     Args:
         channels: their names; those not listened to are passed over.
     """
-    connection, bus = connection_of(ctx), ctx.services.courier.bus
+    connection, bus = connection_of(ctx), ctx.kernel.courier.bus
     bus.unsubscribe(connection, channels=channels)
     return {"channels": sorted(bus.subscriptions(connection).channels)}
 
@@ -82,7 +82,7 @@ def unsubscribe(ctx: Context, channels: Channels) -> dict[str, list[str]]:
 @event_handler("message:subscriptions", capability="agent_messaging", effect="read", inline=True)
 def subscriptions(ctx: Context) -> dict[str, list[str]]:
     """Tell which channels and events this connection has asked for."""
-    asked = ctx.services.courier.bus.subscriptions(connection_of(ctx))
+    asked = ctx.kernel.courier.bus.subscriptions(connection_of(ctx))
     return {"channels": sorted(asked.channels), "patterns": sorted(asked.patterns)}
 
 
@@ -120,7 +120,7 @@ def subscribe_events(ctx: Context, patterns: Patterns) -> dict[str, Any]:
     """
     # INVARIANT: nothing is said about what a pattern covers. One that covers nothing, or nothing
     # for this caller, is taken like any other; whether something is seen is asked at each delivery.
-    connection, bus = connection_of(ctx), ctx.services.courier.bus
+    connection, bus = connection_of(ctx), ctx.kernel.courier.bus
     bus.subscribe(connection, patterns=_parse(patterns))
     return {"patterns": sorted(bus.subscriptions(connection).patterns)}
 
@@ -132,7 +132,7 @@ def unsubscribe_events(ctx: Context, patterns: Patterns) -> dict[str, Any]:
     Args:
         patterns: as they were subscribed; others are passed over.
     """
-    connection, bus = connection_of(ctx), ctx.services.courier.bus
+    connection, bus = connection_of(ctx), ctx.kernel.courier.bus
     bus.unsubscribe(connection, patterns=_parse(patterns))
     return {"patterns": sorted(bus.subscriptions(connection).patterns)}
 
@@ -168,11 +168,11 @@ def create(ctx: Context, name: Name = "", participants: Participants = []) -> di
     for other in participants:
         if not may_address(ctx, other):
             raise unknown_agent(other, "talk to")
-    made = ctx.services.courier.conversations.open(
+    made = ctx.kernel.courier.conversations.open(
         ctx.principal.id,
         participants,
         name=name,
-        at=ctx.services.wall_clock(),
+        at=ctx.kernel.wall_clock(),
     )
     return {"conversation": made.id, "channel": made.channel}
 
@@ -185,7 +185,7 @@ def active(ctx: Context, limit: Limit = PAGE_LIMIT, after: Name = "") -> dict[st
         limit: how many at the most.
         after: the `next` of the page before.
     """
-    found = {each.id: each for each in ctx.services.courier.conversations.of(ctx.principal.id)}
+    found = {each.id: each for each in ctx.kernel.courier.conversations.of(ctx.principal.id)}
     return page(list(found), lambda name: _shown(found[name]), limit=limit, after=after)
 
 

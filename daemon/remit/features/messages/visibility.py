@@ -26,7 +26,7 @@ def may_address(context: Context, name: str) -> bool:
 
     Whom one may send a message, one may share a conversation with, and nobody else.
     """
-    fleet, caller = context.services.authority.fleet, context.principal
+    fleet, caller = context.kernel.authority.fleet, context.principal
     if fleet.principal(name) is None:
         return False
     if caller.is_operator or name == OPERATOR_ID:

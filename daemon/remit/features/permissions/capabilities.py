@@ -8,12 +8,12 @@ from remit.features.capabilities.checks import may_change
 from remit.features.permissions.reports import remarks
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.lookup import unseen
-from remit.kernel.dispatch.paging import PAGE_LIMIT, PAGE_MAX, page
 from remit.kernel.dispatch.registry import event_handler
 from remit.kernel.dispatch.tool_list import shown_tools
 from remit.kernel.dispatch.visibility import is_in_reach, visible_capabilities
 from remit.model.fields import Key, Name
 from remit.model.made import MadeCapability
+from remit.model.paging import PAGE_LIMIT, PAGE_MAX, page
 from remit.model.principal import OPERATOR_ID
 from remit.policy.catalogue import Made
 from remit.policy.questions import gives, said
@@ -57,7 +57,7 @@ async def get(ctx: Context, id: Name) -> dict[str, Any]:  # noqa: A002 - the wir
         answer["claude_tools"] = sorted(ctx.grant.claude_tools.intersection(answer["claude_tools"]))
         answer["requires"] = [name for name in answer["requires"] if name in visible]
     events = shown_tools(ctx.handlers, ctx.catalogue, ctx.grant)
-    names = await ctx.services.names.give(ctx.principal, ctx.catalogue.universe, events)
+    names = await ctx.kernel.names.give(ctx.principal, ctx.catalogue.universe, events)
     return answer | {"tools": sorted(names[e] for e in answer["events"] if e in names)}
 
 
@@ -68,7 +68,7 @@ def _gives_now(ctx: Context, made: Made, event: str) -> bool:
 
 def _given_now(ctx: Context, made: Made) -> dict[str, Any]:
     """What one that was made at run time gives as long as its author holds what it does now."""
-    fleet, universe = ctx.services.authority.fleet, ctx.catalogue.universe
+    fleet, universe = ctx.kernel.authority.fleet, ctx.catalogue.universe
     ceiling = fleet.author_ceiling(made.author, made.author_key, ctx.catalogue)
     bits, tools = (made.bits, made.claude_tools) if not made.inert else (0, frozenset[str]())
     if ceiling is not None:

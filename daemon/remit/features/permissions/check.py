@@ -110,7 +110,7 @@ def explain(
     """
     if agent is not None and profile is not None:
         raise InvalidDataError("give an agent or a profile, not both", details={"path": "$.agent"})
-    fleet, catalogue = ctx.services.authority.fleet, ctx.catalogue
+    fleet, catalogue = ctx.kernel.authority.fleet, ctx.catalogue
     if profile is not None:
         grant = profile_in_sight(ctx, profile)
         found = explain_profile(fleet, catalogue, profile, event, outside=_outside(ctx))
@@ -131,11 +131,11 @@ def _absence(ctx: Context, agent: str | None) -> Reason | None:
     """Why there is nobody of that name; only the operator may hear of it, else it is an error."""
     if agent is None or not ctx.principal.is_operator:
         return None
-    return ctx.services.keyring.absence(agent)
+    return ctx.kernel.keyring.absence(agent)
 
 
 def _explained_absence(ctx: Context, name: str, event: str, reason: Reason) -> dict[str, Any]:
-    known = [*ctx.services.authority.fleet.names(), *ctx.catalogue.compositions]
+    known = [*ctx.kernel.authority.fleet.names(), *ctx.catalogue.compositions]
     message = f"there is no agent and no profile {name!r}"
     if reason == "revoked":
         message = f"{name!r} was ended, or its key was revoked"
@@ -151,9 +151,9 @@ def _told(ctx: Context, found: dict[str, Any], grant: Grant, event: str) -> dict
     # By the name that was asked for, as in the dispatcher.
     reason = _reason(ctx, grant, event)
     found |= {"reason": reason, "allowed": reason == GRANTED, "repair": None, "causes": []}
-    if found["subject"] in ctx.services.authority.fleet:
+    if found["subject"] in ctx.kernel.authority.fleet:
         found |= _shown_cut(ctx, found["subject"], event, found)
-        agent = ctx.services.authority.fleet.get(found["subject"])
+        agent = ctx.kernel.authority.fleet.get(found["subject"])
         hidden = agent and agent.spec.profile and agent.spec.profile not in visible_profiles(ctx)
         if hidden:
             # What stands in files that the caller may not see is left out.
@@ -167,7 +167,7 @@ def _shown_cut(
     """What binds those above the caller has no name for it: then there is only the ancestor."""
     if found["allowed"]:
         return {"cut_by": None, "session": None}
-    fleet = ctx.services.authority.fleet
+    fleet = ctx.kernel.authority.fleet
     cut = find_cut(fleet, ctx.catalogue, agent, event, ctx.session)
     known = cut.holder is None or is_in_reach(ctx, cut.holder)
     return {
@@ -178,7 +178,7 @@ def _shown_cut(
 
 def _within_limits(ctx: Context, agent: str, found: dict[str, Any]) -> dict[str, Any]:
     """The limits of an agent, how much of them is used now, and the one that it has reached."""
-    limits, meter = held_by(ctx, agent).limits, ctx.services.meter
+    limits, meter = held_by(ctx, agent).limits, ctx.kernel.meter
     if not limits.to_json():
         return {}
     used = {"calls_last_minute": meter.calls(agent), "running": meter.running(agent)}
@@ -200,7 +200,7 @@ def _outside(ctx: Context) -> Outside:
 
 def _shown_ancestor(ctx: Context, found: str | None) -> str | None:
     """Of those above its own parent the caller hears nothing."""
-    fleet = ctx.services.authority.fleet
+    fleet = ctx.kernel.authority.fleet
     if found is None or is_in_reach(ctx, found):
         return found
     caller = fleet.get(ctx.principal.id)
@@ -210,7 +210,7 @@ def _shown_ancestor(ctx: Context, found: str | None) -> str | None:
 def _operator_explanation(ctx: Context, event: str) -> dict[str, Any]:
     """The operator needs no rule: everything that exists is allowed, but in a session."""
     reason = _reason(ctx, ctx.grant, event)
-    fleet = ctx.services.authority.fleet
+    fleet = ctx.kernel.authority.fleet
     session = None
     if reason != GRANTED:
         session = find_cut(fleet, ctx.catalogue, OPERATOR_ID, event, ctx.session).session
@@ -280,7 +280,7 @@ def matrix(
     wanted = list(visible_profiles(ctx)) if everything else (profiles or [])
     rows = []
     for name in wanted:
-        fleet = ctx.services.authority.fleet
+        fleet = ctx.kernel.authority.fleet
         grant = fleet.with_made(profile_in_sight(ctx, name), ctx.catalogue)
         rows.append(_row("profile", name, grant, events))
     rows += [_row("agent", *_subject(ctx, name), events) for name in agents or []]
@@ -294,7 +294,7 @@ def who_can(ctx: Context, event: Name) -> dict[str, Any]:
     Args:
         event: the event in question; an old name works too.
     """
-    fleet, catalogue = ctx.services.authority.fleet, ctx.catalogue
+    fleet, catalogue = ctx.kernel.authority.fleet, ctx.catalogue
     name = catalogue.universe.canonical(event)
     if not ctx.sees_everything and name not in ctx.grant.events:
         # Whether others hold what the caller does not is not for it to know.
@@ -354,7 +354,7 @@ def _principal(ctx: Context, agent: str | None) -> Principal:
     """The one asked about: the caller or a descendant of it. For the rest nobody else exists."""
     if agent is None or agent == ctx.principal.id:
         return ctx.principal
-    found = ctx.services.keyring.principal(agent)
+    found = ctx.kernel.keyring.principal(agent)
     if found is None or not is_in_reach(ctx, agent):
         raise absent(ctx, agent)
     return found

@@ -49,7 +49,7 @@ def compile_draft(ctx: Context, draft: Draft) -> Catalogue:
         DefinitionError: it does not compile.
     """
     if draft.complete:
-        present = (Path(name).name for name in ctx.services.authority.current.files.compositions)
+        present = (Path(name).name for name in ctx.kernel.authority.current.files.compositions)
         gone = sorted({*draft.remove, *present} - draft.compositions.keys())
         draft = msgspec.structs.replace(draft, remove=gone)
     if ctx.sees_everything:
@@ -80,7 +80,7 @@ def shown_name(profile: str) -> str:
 
 def _beside_hidden(ctx: Context, sent: Iterable[str]) -> dict[str, str]:
     """Other names for sent files that bear the name of a file that the caller does not see."""
-    taken = {Path(name).name for name in ctx.services.authority.current.files.compositions}
+    taken = {Path(name).name for name in ctx.kernel.authority.current.files.compositions}
     hidden = taken - _visible_files(ctx)
     found = {}
     for name in hidden.intersection(sent):
@@ -122,7 +122,7 @@ def _compile(
     revise: Callable[[Definitions], Definitions] = lambda definitions: definitions,
 ) -> Catalogue:
     number = ctx.catalogue.revision + 1
-    current = ctx.services.authority.current
+    current = ctx.kernel.authority.current
     return compile_files(
         _edit(ctx, draft),
         ctx.catalogue.universe,
@@ -134,7 +134,7 @@ def _compile(
 
 
 def _edit(ctx: Context, draft: Draft) -> Files:
-    current = ctx.services.authority.current.files
+    current = ctx.kernel.authority.current.files
     try:
         return edited(current, draft.catalogue, draft.compositions, draft.remove)
     except ValueError as error:

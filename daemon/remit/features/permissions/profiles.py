@@ -11,12 +11,12 @@ from remit.features.permissions.reports import check_report, grant_report, remar
 from remit.kernel.authority.plans import plan_between
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.lookup import look_up
-from remit.kernel.dispatch.paging import PAGE_LIMIT, PAGE_MAX, bounded, page
 from remit.kernel.dispatch.registry import event_handler
 from remit.kernel.dispatch.visibility import visible_capabilities, visible_profiles
 from remit.model.event import Effect
 from remit.model.fields import FileText, Key, Name, Variables
 from remit.model.grant import Grant
+from remit.model.paging import PAGE_LIMIT, PAGE_MAX, bounded, page
 from remit.model.place import DefinitionError
 from remit.policy.compile import resolve as resolve_profile
 from remit.policy.decide import confine
@@ -64,7 +64,7 @@ def get(ctx: Context, name: Name) -> dict[str, Any]:
     }
     if ctx.sees_everything:
         # The text names what is denied, so it is not for those who are.
-        contents = ctx.services.authority.current.files.contents
+        contents = ctx.kernel.authority.current.files.contents
         answer["text"] = contents[composition.place.file].decode("utf-8-sig", "replace")
     return answer
 
@@ -87,7 +87,7 @@ def resolve(
     grant = resolve_profile(ctx.catalogue, name, variables=variables, max_effect=max_effect)
     if not ctx.sees_everything and not grant.events <= ctx.grant.events:
         raise NotFoundError(f"there is no profile {profile!r} with these variables for you")
-    report = grant_report(ctx.services.authority.fleet.with_made(grant, ctx.catalogue))
+    report = grant_report(ctx.kernel.authority.fleet.with_made(grant, ctx.catalogue))
     if not ctx.sees_everything:
         # The caller's own denials and reviews name things that it may not use.
         report |= dict.fromkeys(
@@ -145,7 +145,7 @@ def plan(
     """
     draft = Draft(compositions or {}, catalogue, remove or [], complete)
     tried = compile_draft(ctx, draft)
-    fleet = ctx.services.authority.fleet
+    fleet = ctx.kernel.authority.fleet
     if ctx.sees_everything:
         found = plan_between(fleet, ctx.catalogue, tried)
         return bounded(found.to_json(), "agents", "profiles")
@@ -202,7 +202,7 @@ def migrate(ctx: Context, name: Name) -> dict[str, Any]:
             hint="ask an operator to run: remit migrate",
         )
     migration = migrate_profile(ctx.catalogue, composition)
-    files = ctx.services.authority.current.files
+    files = ctx.kernel.authority.current.files
     text = files.contents[composition.place.file].decode("utf-8-sig")
     return migration.to_json() | {"text": rewrite_composition(text, migration)}
 

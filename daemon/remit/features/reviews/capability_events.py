@@ -49,7 +49,7 @@ async def decide(ctx: Context, asked: Pair, status: ReviewStatus, note: str) -> 
         **_described(ctx, pair, gives),
         "status": status,
         "note": note,
-        "revision": ctx.services.authority.catalogue.revision,
+        "revision": ctx.kernel.authority.catalogue.revision,
         "profiles": plan.to_json()["profiles"] if ctx.sees_everything else {},
     }
 
@@ -83,7 +83,7 @@ def _described(ctx: Context, pair: Pair, gives: Gain) -> dict[str, Any]:
 
 
 def _agent(ctx: Context, pair: Pair) -> Agent | None:
-    return ctx.services.authority.fleet.get(pair.agent) if pair.agent else None
+    return ctx.kernel.authority.fleet.get(pair.agent) if pair.agent else None
 
 
 def _gain(ctx: Context, pair: Pair) -> Gain:
@@ -105,7 +105,7 @@ def _excess(ctx: Context, gives: Gain) -> list[str]:
 
 def _check_reviewer(ctx: Context, pair: Pair) -> None:
     """Refuse who must not decide: whoever gains by it, or gave the capability itself."""
-    fleet, me = ctx.services.authority.fleet, ctx.principal.id
+    fleet, me = ctx.kernel.authority.fleet, ctx.principal.id
     if pair.agent is not None:
         raise DeniedError("nobody approves for themselves or their own agents", reason="no_grant")
     mine = {agent.spec.profile for agent in (fleet.get(me), *fleet.ancestors(me)) if agent}

@@ -66,7 +66,7 @@ async def list_(
 async def _calls(
     ctx: Context, status: ReviewStatus, limit: int, after: str
 ) -> tuple[list[dict[str, Any]], str | None]:
-    store = ctx.services.store
+    store = ctx.kernel.store
     if after:
         await _call_in_sight(ctx, after)
     stored = None if status == "expired" else status  # approvals that nobody used lapse as well
@@ -118,7 +118,7 @@ async def _call_in_sight(ctx: Context, name: str) -> Review:
     Raises:
         NotFoundError: there is none of that id, or it is not for the caller.
     """
-    review = await ctx.services.store.review_get(name)
+    review = await ctx.kernel.store.review_get(name)
     if review is None or review.kind != APPROVAL or not _may_see_call(ctx, review):
         raise NotFoundError(f"there is no review {name!r}", hint="'remit review list' shows them")
     return review
@@ -185,7 +185,7 @@ def _check_approver(ctx: Context, review: Review) -> None:
     INVARIANT: no agent approves for itself, its ancestors or its own agents, nor what it may not do
     freely itself: two that are bound would free each other.
     """
-    me, fleet = ctx.principal.id, ctx.services.authority.fleet
+    me, fleet = ctx.principal.id, ctx.kernel.authority.fleet
     asked = review.requested_by
     if fleet.is_under(asked, me) or fleet.is_under(me, asked):
         raise DeniedError("nobody approves a request of their own", reason="explicit_deny")

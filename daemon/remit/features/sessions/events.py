@@ -10,7 +10,6 @@ from remit.kernel.authority.plans import holdings
 from remit.kernel.authority.sessions import closed
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.lookup import unseen
-from remit.kernel.dispatch.paging import PAGE_LIMIT, PAGE_MAX, page
 from remit.kernel.dispatch.registry import event_handler
 from remit.kernel.dispatch.visibility import is_in_reach
 from remit.kernel.reload.changes import tell_changes
@@ -18,6 +17,7 @@ from remit.model.event import Effect
 from remit.model.fields import Key, Name, whole
 from remit.model.grant import Grant
 from remit.model.limits import NO_LIMITS, Limits
+from remit.model.paging import PAGE_LIMIT, PAGE_MAX, page
 from remit.model.session import Narrowing, Session
 from remit.model.tool import KNOWN_MODEL_TOOLS
 from remit.policy.decide import check_step, entries_of, speaks_of
@@ -55,7 +55,7 @@ async def open_(request: OpenRequest, ctx: Context) -> dict[str, Any]:
         limits: limits for each one who works in it.
     """
     step = _step(ctx, request)
-    made = await ctx.services.sessions.open(ctx.principal, request.session, step)
+    made = await ctx.kernel.sessions.open(ctx.principal, request.session, step)
     _tell_hosts(ctx, made)
     return _left(ctx, made)
 
@@ -79,7 +79,7 @@ async def narrow(request: NarrowRequest, ctx: Context) -> dict[str, Any]:
     if step == Narrowing():
         raise InvalidDataError("that takes nothing away", details={"path": "$"})
     with _Telling(ctx, found):
-        changed = await ctx.services.sessions.narrow(found, step)
+        changed = await ctx.kernel.sessions.narrow(found, step)
     return _left(ctx, changed)
 
 
@@ -93,7 +93,7 @@ async def close(ctx: Context, session: SessionName, owner: Name | None = None) -
     """
     found = _session(ctx, session, owner)
     with _Telling(ctx, found) as affected:
-        await ctx.services.sessions.close(found)
+        await ctx.kernel.sessions.close(found)
     return {"session": found.name, "owner": found.owner, "agents": affected}
 
 
@@ -105,7 +105,7 @@ async def list_(ctx: Context, limit: Limit = PAGE_LIMIT, after: Key = "") -> dic
         limit: how many at the most.
         after: the `next` of the page before.
     """
-    fleet = ctx.services.authority.fleet
+    fleet = ctx.kernel.authority.fleet
     sessions, bound = fleet.sessions, Counter(id_ for one in fleet.all() for id_ in one.spec.bound)
     owners = [owner for owner in sessions.owners() if is_in_reach(ctx, owner)]
     found = {f"{one.owner}/{one.name}": one for owner in owners for one in sessions.of(owner)}
@@ -142,15 +142,15 @@ class _Telling:
 
 def _tell_hosts(ctx: Context, session: Session) -> None:
     """Let hosts look again whose requests may name a session, though nobody is bound to it."""
-    fleet = ctx.services.authority.fleet
+    fleet = ctx.kernel.authority.fleet
     for agent in fleet.all():
         if session.owner in fleet.line(agent.id):
-            ctx.services.courier.lists_changed(agent.id)
+            ctx.kernel.courier.lists_changed(agent.id)
 
 
 def _bound_agents(ctx: Context, session: Session) -> list[str]:
     """Everybody who is bound to a session, and all below them, sorted."""
-    fleet = ctx.services.authority.fleet
+    fleet = ctx.kernel.authority.fleet
     bound = [one.id for one in fleet.all() if session.id in one.spec.bound]
     return sorted({name for one in bound for name in fleet.subtree(one)})
 
@@ -184,7 +184,7 @@ def _speaking(ctx: Context) -> Grant:
 
 def _session(ctx: Context, name: str, owner: str | None) -> Session:
     owner = owner or ctx.principal.id
-    found = ctx.services.authority.fleet.sessions.get(owner, name)
+    found = ctx.kernel.authority.fleet.sessions.get(owner, name)
     if found is None or not is_in_reach(ctx, owner):
         raise unseen(name, (), "session", purpose="change", details={"session": name})
     return found
@@ -192,7 +192,7 @@ def _session(ctx: Context, name: str, owner: str | None) -> Session:
 
 def _left(ctx: Context, session: Session) -> dict[str, Any]:
     """What the caller would be left with in a session, beside what the request's own leaves."""
-    fleet = ctx.services.authority.fleet
+    fleet = ctx.kernel.authority.fleet
     grant = fleet.sessions.narrowed(ctx.catalogue, _speaking(ctx), [session.id])
     return {
         "session": session.name,

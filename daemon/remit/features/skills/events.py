@@ -13,9 +13,9 @@ from remit.features.skills.reading import describe_page, read_file
 from remit.features.skills.skill_file import SKILL_FILE
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.lookup import unseen
-from remit.kernel.dispatch.paging import PAGE_LIMIT, PAGE_MAX
 from remit.kernel.dispatch.registry import event_handler
 from remit.model.descriptor import Descriptor
+from remit.model.paging import PAGE_LIMIT, PAGE_MAX
 from remit.model.suggest import did_you_mean
 from remit.text.words import estimate_tokens
 

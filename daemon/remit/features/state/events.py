@@ -6,11 +6,11 @@ import msgspec
 
 from remit.errors import DeniedError, NotFoundError, TooLargeError
 from remit.kernel.dispatch.context import Context
-from remit.kernel.dispatch.paging import PAGE_LIMIT, PAGE_MAX
 from remit.kernel.dispatch.registry import event_handler
 from remit.kernel.store.protocol import PAGE_BYTES
 from remit.kernel.store.records import StateEntry, StatePage, StateQuota
 from remit.model.limits import Limits, shared_prefixes
+from remit.model.paging import PAGE_LIMIT, PAGE_MAX
 
 KEY_LIMIT = 512
 
@@ -28,7 +28,7 @@ async def get(ctx: Context, key: Key) -> dict[str, Any]:
         key: its name, as in 'team/plan'.
     """
     _check_key(ctx, key)
-    entry = await ctx.services.store.state_get(key)
+    entry = await ctx.kernel.store.state_get(key)
     if entry is None:
         may_look = "state:list" in ctx.grant.events
         hint = "state:list shows what there is" if may_look else ""
@@ -65,7 +65,7 @@ async def _list_under(
     total, room, more = 0, PAGE_BYTES, False
     for prefix in prefixes:
         wanted = 0 if more else limit - len(items)
-        found = await ctx.services.store.state_list(
+        found = await ctx.kernel.store.state_list(
             prefix, limit=max(wanted, 1), after=after, max_bytes=max(room, 1)
         )
         total += found.total
@@ -115,7 +115,7 @@ async def set_(
         raise TooLargeError(
             f"the value has {size:,} bytes; {limit:,} are the limit", hint="split it into more keys"
         )
-    entry = await ctx.services.store.state_set(
+    entry = await ctx.kernel.store.state_set(
         key, value, ctx.principal.id, expect_version=expect_version, quota=_quota(ctx)
     )
     ctx.emit("state:set", {"key": key, "version": entry.version, "by": ctx.principal.id})
@@ -133,7 +133,7 @@ async def delete(ctx: Context, key: Key, expect_version: Version | None = None) 
         expect_version: remove only if the key still has this version.
     """
     _check_key(ctx, key)
-    deleted = await ctx.services.store.state_delete(key, expect_version=expect_version)
+    deleted = await ctx.kernel.store.state_delete(key, expect_version=expect_version)
     if deleted:
         ctx.emit("state:delete", {"key": key, "version": 0, "by": ctx.principal.id})
     return {"key": key, "deleted": deleted}

@@ -126,7 +126,7 @@ async def _tools(
     """The tools of the caller, by the names that it is shown from now on."""
     handlers, catalogue = ctx.handlers, ctx.catalogue
     events = shown_tools(handlers, catalogue, ctx.grant)
-    names = await ctx.services.names.give(ctx.principal, catalogue.universe, events)
+    names = await ctx.kernel.names.give(ctx.principal, catalogue.universe, events)
     return tool_list(handlers, catalogue, ctx.grant, names=names, thin=thin, only=only)
 
 
@@ -173,7 +173,7 @@ def stats(ctx: Context) -> dict[str, Any]:
         answer |= {
             "requests": counters.requests,
             "denied": counters.denied,
-            "denied_repeats": ctx.services.auditor.denials.counted,
+            "denied_repeats": ctx.kernel.auditor.denials.counted,
             "failed": counters.failed,
             "internal_errors": counters.internal_errors,
             "timeouts": counters.timeouts,
@@ -183,7 +183,7 @@ def stats(ctx: Context) -> dict[str, Any]:
                 for problem in (*services.finder.problems, *services.awareness.shelf.problems)
             ][:MOST_PROBLEMS],
         }
-        if (traffic := ctx.services.traffic) is not None:
+        if (traffic := ctx.kernel.traffic) is not None:
             answer |= {
                 "clients": traffic.clients,
                 "dropped": traffic.dropped,

@@ -7,9 +7,9 @@ import msgspec
 from remit.errors import RemitError
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.lookup import look_up
-from remit.kernel.dispatch.paging import BODY_BYTES, PAGE_LIMIT, PAGE_MAX, page
 from remit.kernel.dispatch.registry import event_handler
 from remit.model.fields import Key, Name
+from remit.model.paging import BODY_BYTES, PAGE_LIMIT, PAGE_MAX, page
 
 if TYPE_CHECKING:
     from remit.features.upstreams.server import UpstreamServer
@@ -83,7 +83,7 @@ async def refresh(ctx: Context, name: Name = "") -> dict[str, Any]:
     return {
         "items": answers,
         "total": len(answers),
-        "revision": ctx.services.authority.catalogue.revision,
+        "revision": ctx.kernel.authority.catalogue.revision,
     }
 
 
@@ -108,7 +108,7 @@ async def _asked(ctx: Context, server: "UpstreamServer") -> dict[str, Any]:
         else [],
     }
     body = server_view(ctx, server) | found
-    body |= {"truncated": False, "revision": ctx.services.authority.catalogue.revision}
+    body |= {"truncated": False, "revision": ctx.kernel.authority.catalogue.revision}
     return body if _fits(body) else body | {"tools": [], "truncated": True}
 
 

@@ -9,9 +9,9 @@ import msgspec
 
 from remit.errors import NotFoundError
 from remit.kernel.dispatch.context import Context
-from remit.kernel.dispatch.paging import BODY_BYTES
 from remit.kernel.store.records import ReviewStatus
 from remit.model.event import Effect
+from remit.model.paging import BODY_BYTES
 from remit.model.principal import Cause
 
 TOOL = "tool"
@@ -74,5 +74,5 @@ async def decide(
         "status": status,
         "decided": [{"tool": one["tool"], "fingerprint": one["fingerprint"]} for one in entries],
         "held": done.held_items(),
-        "revision": ctx.services.authority.catalogue.revision,
+        "revision": ctx.kernel.authority.catalogue.revision,
     }

@@ -23,9 +23,9 @@ from remit.features.upstreams.server import UpstreamServer
 from remit.features.upstreams.specs import OutsideEvents
 from remit.features.upstreams.table import trusted_in
 from remit.kernel.authority.revision import Authority
-from remit.kernel.dispatch.paging import bounded
 from remit.kernel.reload.audit import REJECTED
 from remit.kernel.reload.reload import Reloader
+from remit.model.paging import bounded
 from remit.model.place import DefinitionError, Problem
 from remit.model.principal import DAEMON_ID, Cause
 from remit.model.upstream import Upstream

@@ -190,7 +190,7 @@ def tool_view(ctx: Context, server: "UpstreamServer", name: str, pin: Pin) -> di
         "event": event,
         "status": "gone" if pin.gone else pin.status,
         "effect": effect_of(server.upstream, served) if served else None,
-        "served": event in ctx.services.authority.catalogue.universe.index,
+        "served": event in ctx.kernel.authority.catalogue.universe.index,
         "reason": pin.reason if ctx.sees_everything else "",
     }
 

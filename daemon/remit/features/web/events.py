@@ -53,7 +53,7 @@ async def web_fetch(
 
     wanted: Literal["markdown", "text", ""]
     wanted = "markdown" if as_markdown else "text" if as_text else ""
-    async with SLOTS.place(ctx.services.authority.fleet.root(ctx.principal.id)):
+    async with SLOTS.place(ctx.kernel.authority.fleet.root(ctx.principal.id)):
         try:
             fetched = await Fetcher(ctx.services.web, _rules(ctx)).fetch(url, method)
         except DeniedError as error:
@@ -71,7 +71,7 @@ def _rules(ctx: Context) -> list[HostRules]:
     Raises:
         DeniedError: a configuration cannot be read; what it forbids is not known.
     """
-    authority = ctx.services.authority
+    authority = ctx.kernel.authority
     fleet, catalogue = authority.fleet, authority.catalogue
     grants = [ctx.grant]
     if not ctx.principal.is_operator:
@@ -103,10 +103,10 @@ async def _write_down(ctx: Context, url: str, error: DeniedError) -> None:
     """Attempts to reach what nobody may reach belong into the audit, like any denial."""
     details = {"url": url[:200], "why": error.message[:200]}
     # Each address is a row of its own, up to the bound that every denial counts against.
-    is_bounded = ctx.services.meter.deny(ctx.principal.id) is None
+    is_bounded = ctx.kernel.meter.deny(ctx.principal.id) is None
     group = f"{EVENT} {url[:200]}" if is_bounded else EVENT
     denial = Denial(ctx.principal.id, EVENT, error.reason, details, group, url[:200])
-    denials = ctx.services.auditor.denials
+    denials = ctx.kernel.auditor.denials
     # A repeat goes under the decision of the first, also in its answer.
     ctx.decision = await denials.record(denial, ctx.decision, ctx.catalogue.revision)
 

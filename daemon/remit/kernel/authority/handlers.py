@@ -10,8 +10,7 @@ from typing import Any, Self
 import msgspec
 
 from remit.errors import ConflictError
-from remit.kernel.dispatch.registry import TakenEventError
-from remit.model.event import EventSpec
+from remit.model.event import EventSpec, TakenEventError
 
 MAX_EVENTS = 10_000
 """Of all sources together: every one of them costs each profile time when it is compiled."""

@@ -44,7 +44,7 @@ class Context(msgspec.Struct, eq=False):
     principal: Principal
     grant: Grant
     catalogue: Catalogue
-    services: "Services"
+    kernel: "Services"
     onward: Onward
     request_id: RequestId = 0
     session: str | None = None
@@ -64,8 +64,13 @@ class Context(msgspec.Struct, eq=False):
 
     def told_old_name(self, kind: "Kind", old: str, new: str) -> None:
         """Warn the caller that it used an old name of something that it may see."""
-        warning = self.services.old_names.note(self.principal.id, kind, old, new)
+        warning = self.kernel.old_names.note(self.principal.id, kind, old, new)
         self.warnings = [*(self.warnings or ()), warning]
+
+    @property
+    def services(self) -> "Services":
+        """What features have not brought by themselves yet."""
+        return self.kernel
 
     @property
     def sees_everything(self) -> bool:
@@ -79,7 +84,7 @@ class Context(msgspec.Struct, eq=False):
 
     def emit(self, event: str, data: Any) -> int:
         """Push an event to everybody who asked for it and may see it now; answers how many."""
-        return int(self.through(self.services.courier.publish, event, data, self.principal.id))
+        return int(self.through(self.kernel.courier.publish, event, data, self.principal.id))
 
     async def call(self, event: str, data: Any = None) -> Any:
         """Call another event in the name of the same caller, and under its grant.
@@ -90,7 +95,7 @@ class Context(msgspec.Struct, eq=False):
         if self.depth == MAX_DEPTH:
             message = f"{MAX_DEPTH} handlers have called on, one after the other"
             raise LimitError(message, hint="do two of them call each other?")
-        fleet = self.services.authority.fleet
+        fleet = self.kernel.authority.fleet
         if fleet.principal(self.principal.id) is not None and not fleet.lives(self.principal):
             # Somebody else has the name by now, and must not lend its rights to this call.
             message = f"{self.principal.id!r}, who made this call, is gone"

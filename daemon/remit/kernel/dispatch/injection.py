@@ -17,7 +17,7 @@ def session_of(ctx: Context) -> SessionKey:
 
     An agent works in somebody else's session only when it, or one between the two, was bound to it.
     """
-    fleet = ctx.services.authority.fleet
+    fleet = ctx.kernel.authority.fleet
     name = ctx.session or _usual(fleet, ctx.principal.id)
     owner = _owner(fleet, ctx.principal.id, name)
     found = fleet.get(owner)
@@ -48,7 +48,7 @@ GIVEN: Mapping[type, Callable[[Context], Any]] = {
     Principal: lambda ctx: ctx.principal,
     Grant: lambda ctx: ctx.grant,
     Catalogue: lambda ctx: ctx.catalogue,
-    Store: lambda ctx: ctx.services.store,
+    Store: lambda ctx: ctx.kernel.store,
     SessionKey: session_of,
 }
 """By type; a parameter of any other type is a field of the request."""

@@ -279,7 +279,7 @@ class RunningCall:
         self._context = context
         self._is_written = is_written
         # Counted from here on: a burst is submitted before the first of it runs.
-        self._meter = context.services.meter
+        self._meter = context.kernel.meter
         self._meter.begin(context.principal.id)
 
     async def run(self) -> Answer:

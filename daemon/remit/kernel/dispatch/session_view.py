@@ -10,7 +10,7 @@ def sessions_of(ctx: Context) -> tuple[Session, ...]:
     """The opened sessions, closed ones too, that a request runs in; none when it names a label."""
     if ctx.session is None:
         return ()
-    fleet = ctx.services.authority.fleet
+    fleet = ctx.kernel.authority.fleet
     return fleet.sessions.named(ctx.session, fleet.line(ctx.principal.id))
 
 
@@ -21,7 +21,7 @@ def held_by(ctx: Context, name: str) -> Grant:
     """
     if name == ctx.principal.id and ctx.principal.is_operator:
         return ctx.grant
-    fleet = ctx.services.authority.fleet
+    fleet = ctx.kernel.authority.fleet
     grant = fleet.grant(name, ctx.catalogue)
     if ctx.session is None:
         return grant
@@ -36,7 +36,7 @@ def binding(ctx: Context, session: str | None) -> dict[str, str]:
     Raises:
         NotFoundError: the session it is given is closed.
     """
-    fleet = ctx.services.authority.fleet
+    fleet = ctx.kernel.authority.fleet
     line = fleet.line(ctx.principal.id)
     given = () if session is None else fleet.sessions.named(session, line)
     for one in given:
@@ -47,6 +47,6 @@ def binding(ctx: Context, session: str | None) -> dict[str, str]:
 
 def is_of_session(ctx: Context, agent: str) -> bool:
     """Tell whether an agent is bound to all that the request is, by itself or from above."""
-    fleet = ctx.services.authority.fleet
+    fleet = ctx.kernel.authority.fleet
     line = [found for name in fleet.line(agent) if (found := fleet.get(name)) is not None]
     return all(any(one.id in each.spec.bound for each in line) for one in sessions_of(ctx))

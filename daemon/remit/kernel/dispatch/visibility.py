@@ -21,7 +21,7 @@ def sight(context: Context) -> Grant:
     """
     if context.sees_everything:
         return context.grant
-    fleet, catalogue = context.services.authority.fleet, context.catalogue
+    fleet, catalogue = context.kernel.authority.fleet, context.catalogue
     grant = fleet.own_grant(context.principal.id, catalogue)
     for above in fleet.ancestors(context.principal.id):
         grant = confine(catalogue, grant, fleet.own_grant(above.id, catalogue))
@@ -66,7 +66,7 @@ def _sees_made(context: Context, grant: Grant, made: Made) -> bool:
 
 def is_author_above(context: Context, name: str, author: str, key: str) -> bool:
     """Tell whether somebody is the author of something, or was spawned below it."""
-    fleet = context.services.authority.fleet
+    fleet = context.kernel.authority.fleet
     found = fleet.get(author)
     return found is not None and found.public_key == key and fleet.is_under(name, author)
 
@@ -102,7 +102,7 @@ def agent_in_reach(ctx: Context, name: str) -> Agent:
     Raises:
         UnknownAgentError: there is none of that name, or it is not for the caller.
     """
-    found = ctx.services.authority.fleet.get(name)
+    found = ctx.kernel.authority.fleet.get(name)
     if found is None or not is_in_reach(ctx, name):
         raise absent(ctx, name)
     return found
@@ -112,7 +112,7 @@ def absent(ctx: Context, name: str) -> RemitError:
     """The answer about somebody who is not there; the operator alone hears why."""
     error = unknown_agent(name)
     if ctx.principal.is_operator:
-        reason = ctx.services.keyring.absence(name) or "unknown_agent"
+        reason = ctx.kernel.keyring.absence(name) or "unknown_agent"
         error.details["reason"] = reason
         if reason == "revoked":
             error.message = f"{name!r} was ended, or its key was revoked"
@@ -123,7 +123,7 @@ def is_in_reach(ctx: Context, name: str) -> bool:
     """Tell whether somebody is the caller or descends from it."""
     if ctx.principal.is_operator:
         return True
-    return ctx.services.authority.fleet.is_under(name, ctx.principal.id)
+    return ctx.kernel.authority.fleet.is_under(name, ctx.principal.id)
 
 
 def unknown_agent(name: str, purpose: str = "ask about") -> RemitError:
@@ -157,7 +157,7 @@ def grant_of(ctx: Context, *, agent: str | None = None, profile: str | None = No
         return profile_in_sight(ctx, profile)
     if agent is None or agent == ctx.principal.id:
         return ctx.grant
-    found = ctx.services.keyring.principal(agent)
+    found = ctx.kernel.keyring.principal(agent)
     if found is None or not is_in_reach(ctx, agent):
         raise absent(ctx, agent)
-    return ctx.services.authority.grant(found, session=ctx.session)
+    return ctx.kernel.authority.grant(found, session=ctx.session)

@@ -19,12 +19,12 @@ from remit.kernel.authority.handlers import HandlerTable
 from remit.kernel.authority.plans import changes_between, describe_agents, holdings, plan_between
 from remit.kernel.authority.revision import Authority, Revision, altered_tools
 from remit.kernel.bus.delivery import Courier
-from remit.kernel.dispatch.paging import bounded
 from remit.kernel.reload.audit import CHANGED, REJECTED, ConfigAudit
 from remit.kernel.reload.changes import tell
 from remit.kernel.reload.last_good import keep
 from remit.kernel.store.protocol import BlobStore
 from remit.model.made import MadeCapability
+from remit.model.paging import bounded
 from remit.model.place import DefinitionError, Problem
 from remit.model.principal import DAEMON_ID, Cause
 from remit.policy.plan import Plan

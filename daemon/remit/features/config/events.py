@@ -3,15 +3,15 @@
 from typing import Any
 
 from remit.kernel.dispatch.context import Context
-from remit.kernel.dispatch.paging import bounded
 from remit.kernel.dispatch.registry import event_handler
+from remit.model.paging import bounded
 from remit.model.principal import Cause
 
 
 @event_handler("config:plan", capability="config_admin", effect="read", wildcard=False)
 async def plan(ctx: Context) -> dict[str, Any]:
     """Tell what the definition files on disk would change, and put nothing in force."""
-    found = await ctx.services.reloader.plan()
+    found = await ctx.kernel.reloader.plan()
     return bounded(found.to_json(), "agents", "profiles")
 
 

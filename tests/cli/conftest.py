@@ -1,11 +1,14 @@
 """A command line in this process: starting a new one for each question would be slow."""
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 from tests.cli.contract import write_contract
 from tests.cli.shell import Shell
+
+from remit.config.definitions.files import starter_dir
 
 
 @pytest.fixture
@@ -27,3 +30,15 @@ def contract(tmp_path: Path) -> tuple[str, ...]:
     folder = tmp_path / "contract"
     folder.mkdir()
     return write_contract(folder)
+
+
+@pytest.fixture
+def folders(shell: Shell) -> tuple[Path, Path]:
+    """Two copies of the starter: one to leave alone, one to edit."""
+    made = []
+    for name in ("old", "new"):
+        folder = shell.folder / name
+        shutil.copytree(starter_dir() / "compositions", folder / "compositions")
+        shutil.copy(starter_dir() / "capabilities.yaml", folder)
+        made.append(folder)
+    return made[0], made[1]

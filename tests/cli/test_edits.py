@@ -1,35 +1,12 @@
-"""plan, lint and migrate: before an edit is put in force."""
+"""plan, reload and apply: what an edit changes, and putting it in force."""
 
-import re
-import shutil
 from pathlib import Path
 
 import pytest
 from tests.cli.shell import Shell
 
-from remit.config.definitions.files import starter_dir
-
-COMMENTED = """\
-# Who reads.
-name: clerk
-# Old style: every event by name.
-allowed_tools:
-  - state:get   # one
-  - state:list  # two
-  - system:stats
-"""
-
-
-@pytest.fixture
-def folders(shell: Shell) -> tuple[Path, Path]:
-    """Two copies of the starter: one to leave alone, one to edit."""
-    made = []
-    for name in ("old", "new"):
-        folder = shell.folder / name
-        shutil.copytree(starter_dir() / "compositions", folder / "compositions")
-        shutil.copy(starter_dir() / "capabilities.yaml", folder)
-        made.append(folder)
-    return made[0], made[1]
+from remit.cli.edits import _replace_all
+from remit.errors import HomeError
 
 
 def between(folders: tuple[Path, Path]) -> tuple[str, ...]:
@@ -198,160 +175,56 @@ def test_a_removed_profile_loses_everything(shell: Shell, folders: tuple[Path, P
     assert "system:health" in change["revoked"]
 
 
-def test_lint_tells_each_kind_of_drift_with_its_place(shell: Shell) -> None:
-    catalogue = """\
-version: 1
-capabilities:
-  alive: {description: a, event_patterns: [state:get], requires: [needed]}
-  needed: {description: b, event_patterns: [state:list]}
-  dead: {description: c, event_patterns: ["ghost:*"]}
-  idle: {description: d, event_patterns: [state:set]}
-  past: {description: e, event_patterns: [state:delete], status: deprecated}
-"""
-    profile = "name: p\ncapabilities: {alive: true, dead: true, past: true}\n"
-    path = shell.write("mine/capabilities.yaml", catalogue)
-    shell.write("mine/compositions/p.yaml", profile + "disallowed_tools: [state:list]\n")
-    report = shell.json("lint", "--catalogue", str(path), code=1)
-    assert set(report) == {
-        "dead_patterns",
-        "unmapped_events",
-        "unused_capabilities",
-        "undefined_capabilities",
-        "deprecated_in_use",
-        "broken_requirements",
-        "tool_name_conflicts",
-        "exposure_mistakes",
-        "commands_not_allowed",
-        "handler_mistakes",
-        "other_capability",
-    }
-    (dead,) = report["dead_patterns"]
-    assert (dead["name"], dead["file"], dead["line"]) == ("ghost:*", "mine/capabilities.yaml", 5)
-    assert [one["name"] for one in report["unused_capabilities"]] == ["idle"]
-    assert [one["name"] for one in report["deprecated_in_use"]] == ["past"]
-    assert [one["name"] for one in report["broken_requirements"]] != []
-    assert "state:get" not in {one["name"] for one in report["unmapped_events"]}
-    unmapped = {one["name"]: one for one in report["unmapped_events"]}
-    assert unmapped["system:health"]["file"].endswith("tools/events.py")
-    assert "base" in {one["name"] for one in report["undefined_capabilities"]}
-    text = shell.run("lint", "--catalogue", str(path))
-    assert text.code == 1
-    assert re.search(r"^mine/capabilities.yaml:5:\d+: ghost:\* \[dead_patterns\]", text.out)
+@pytest.mark.parametrize("command", [("reload",), ("apply", "--yes")])
+def test_without_a_daemon_there_is_nobody_to_reload(shell: Shell, command: tuple[str, ...]) -> None:
+    done = shell.run(*command)
+    assert done.code in (2, 3)
+    assert "daemon" in done.err
 
 
-def test_lint_reports_tool_names_that_two_events_would_share(shell: Shell) -> None:
-    path = shell.write("mine/capabilities.yaml", "version: 1\ncapabilities: {}\n")
-    events = shell.write("events.txt", "async:state_get\nasync_state:get\n")
-    report = shell.json("lint", "--catalogue", str(path), "--events", str(events), code=1)
-    (conflict,) = report["tool_name_conflicts"]
-    assert conflict["events"] == ["async:state_get", "async_state:get"]
-    assert conflict["names"] == {
-        "async:state_get": "async__state_get",
-        "async_state:get": "async_state__get",
-    }
-    text = shell.run("lint", "--catalogue", str(path), "--events", str(events)).out
-    assert "    async:state_get is shown as async__state_get" in text
+def test_the_shipped_definitions_are_not_replaced(shell: Shell) -> None:
+    (shell.folder / "next").mkdir()
+    done = shell.run("apply", "next", "--yes")
+    assert done.code == 2
+    assert "shipped" in done.err
+    assert "--catalogue" in done.err
 
 
-def test_lint_says_how_to_repair_a_profile_that_could_find_nothing(shell: Shell) -> None:
-    text = "version: 1\ncapabilities: {k: {description: d, event_patterns: [state:get]}}\n"
-    path = shell.write("mine/capabilities.yaml", text)
-    more = "capabilities: [k]\nexposure: discovered\npinned: [state:set]\n"
-    shell.write("mine/compositions/p.yaml", f"name: p\n{more}")
-    report = shell.json("lint", "--catalogue", str(path), code=1)
-    found = [(one["name"], one["line"]) for one in report["exposure_mistakes"]]
-    assert found == [("discovered", 3), ("state:set", 4)]
-    text = shell.run("lint", "--catalogue", str(path)).out
-    assert "    hint: allow discovery:discover, or write 'exposure: all'" in text
+def test_apply_wants_a_folder_that_exists(shell: Shell) -> None:
+    assert shell.run("apply", "nowhere", "--yes").code == 2
 
 
-@pytest.fixture
-def clerk(folders: tuple[Path, Path]) -> Path:
-    path = folders[1] / "compositions" / "clerk.yaml"
-    path.write_text(COMMENTED)
+def folder(path: Path, text: str) -> Path:
+    (path / "compositions").mkdir(parents=True)
+    (path / "capabilities.yaml").write_text(text)
+    (path / "compositions" / f"{text}.yaml").write_text(text)
     return path
 
 
-def test_a_migration_names_what_no_capability_gives_and_keeps_it_in_the_file(
-    shell: Shell, folders: tuple[Path, Path], clerk: Path
+def test_old_files_are_kept_in_a_folder_of_the_same_form(tmp_path: Path) -> None:
+    now, new = folder(tmp_path / "now", "old"), folder(tmp_path / "new", "new")
+    backup = _replace_all(new, now / "capabilities.yaml", now / "compositions")
+    assert backup.parent == now
+    for place, text in ((now, "new"), (backup, "old")):
+        assert (place / "capabilities.yaml").read_text() == text
+        assert [p.name for p in (place / "compositions").iterdir()] == [f"{text}.yaml"]
+    assert (new / "compositions" / "new.yaml").exists(), "the new files are copied, not moved"
+
+
+def test_a_replacement_that_fails_half_way_is_taken_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clerk.write_text(COMMENTED.replace("system:stats", "audit:query\n  - NotebookEdit"))
-    before = shell.json("resolve", "clerk", *options(folders))
-    report = shell.json("migrate", str(clerk), "--write", *options(folders))
-    assert report["capabilities"] == ["state_read"]
-    assert report["additional_tools"] == ["NotebookEdit", "audit:query"]
-    assert report["disallowed_tools"] == []
-    assert "additional_tools:" in clerk.read_text()
-    after = shell.json("resolve", "clerk", *options(folders))
-    assert after["allowed_events"] == before["allowed_events"]
-    assert after["allowed_claude_tools"] == before["allowed_claude_tools"] == ["NotebookEdit"]
+    now, new = folder(tmp_path / "now", "old"), folder(tmp_path / "new", "new")
+    real = Path.replace
 
+    def replace(source: Path, target: Path) -> Path:
+        if Path(target) == now / "capabilities.yaml":
+            raise OSError(28, "No space left on device", str(source), None, str(target))
+        return real(source, target)
 
-def options(folders: tuple[Path, Path]) -> tuple[str, ...]:
-    return ("--catalogue", str(folders[1] / "capabilities.yaml"))
-
-
-def test_a_migration_says_what_it_found_and_writes_nothing(
-    shell: Shell, folders: tuple[Path, Path], clerk: Path
-) -> None:
-    report = shell.json("migrate", str(clerk), *options(folders))
-    assert report["same"] is True
-    assert report["capabilities"] == ["observe", "state_read"]
-    assert report["additional_tools"] == []
-    assert report["disallowed_tools"] == []
-    assert clerk.read_text() == COMMENTED
-
-
-def test_a_written_migration_keeps_comments_and_grants(
-    shell: Shell, folders: tuple[Path, Path], clerk: Path
-) -> None:
-    before = shell.json("resolve", "clerk", *options(folders))
-    clerk.chmod(0o640)
-    printed = shell.run("migrate", str(clerk), "--write", *options(folders))
-    assert printed.code == 0
-    assert printed.out == clerk.read_text()
-    assert "# Who reads." in printed.out
-    assert "allowed_tools" not in printed.out
-    assert clerk.stat().st_mode & 0o777 == 0o640
-    for comment in ("# Old style: every event by name.", "# state:get: one", "# state:list: two"):
-        assert comment in printed.out
-    backup = clerk.with_name("clerk.yaml.bak")
-    assert backup.read_text() == COMMENTED
-    assert f"the old text is in {backup}" in printed.err
-    shell.run("migrate", str(clerk), "--write", *options(folders))
-    assert backup.read_text() == COMMENTED
-    after = shell.json("resolve", "clerk", *options(folders))
-    assert after["allowed_events"] == before["allowed_events"]
-    assert after["allowed_claude_tools"] == before["allowed_claude_tools"]
-
-
-def test_a_catalogue_is_not_migrated_and_the_way_is_told(
-    shell: Shell, folders: tuple[Path, Path]
-) -> None:
-    catalogue = folders[1] / "capabilities.yaml"
-    done = shell.run("migrate", str(catalogue), "--write")
-    assert done.code == 2
-    assert len(done.err.splitlines()) == 2
-    assert "defines capabilities; what is migrated is the explicit list of one profile" in done.err
-    assert f"remit migrate {folders[1]}/compositions/NAME.yaml" in done.err
-    assert list(folders[1].glob("*.bak*")) == []
-
-
-def test_a_file_outside_the_compositions_is_not_migrated(
-    shell: Shell, folders: tuple[Path, Path]
-) -> None:
-    stray = shell.write("stray.yaml", COMMENTED)
-    done = shell.run("migrate", str(stray), "--compositions", str(folders[1] / "compositions"))
-    assert done.code == 2
-    assert "not one of the compositions" in done.err
-
-
-def test_the_contracts_explicit_list_becomes_capabilities(
-    shell: Shell, contract: tuple[str, ...]
-) -> None:
-    path = shell.folder / "contract/compositions/base_multi_agent_explicit.yaml"
-    report = shell.json("migrate", str(path), *contract)
-    assert report["same"] is True
-    assert report["capabilities"] == ["spawn_agents", "state_write"]
-    assert report["additional_tools"] == ["conversation:create"]
-    assert set(report["disallowed_tools"]) >= {"state:delete"}
+    monkeypatch.setattr(Path, "replace", replace)
+    with pytest.raises(HomeError) as caught:
+        _replace_all(new, now / "capabilities.yaml", now / "compositions")
+    assert "No space left" in str(caught.value)
+    assert (now / "capabilities.yaml").read_text() == "old"
+    assert [path.name for path in (now / "compositions").iterdir()] == ["old.yaml"]

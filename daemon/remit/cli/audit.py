@@ -1,4 +1,4 @@
-"""Looking on while the daemon works: tail, top."""
+"""What the daemon decided, does and has sent: audit, tail, top, bill."""
 
 import re
 import time
@@ -8,22 +8,22 @@ from typing import Any
 import click
 import msgspec
 
-from remit.cli import completion
+from remit.cli.commands import invoked_as
 from remit.cli.connection import connected
-from remit.cli.invocation import invoked_as
-from remit.cli.options import SECONDS, Asked, asked
-from remit.cli.outcome import NO, next_step, print_json, say, say_hint
+from remit.cli.options import SECONDS, Asked, asked, completing
+from remit.cli.outcome import NO, counted, next_step, print_json, say, say_hint
 from remit.config.settings.home import Home
 from remit.config.settings.lock import running_pid
 from remit.errors import InvalidDataError, InvalidPatternError
 from remit.model.names import EventPattern
 
-# What was decided, and the proof that nobody changed it: audit, audit verify, audit accept.
-
-
 _AGO = re.compile(r"(?P<count>\d+)(?P<unit>[smhdw])")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _COLOURS = {"denied": "red", "failed": "yellow", "waiting": "cyan", "lapsed": "yellow"}
+_ENTRY = "audit:entry"
+_GLANCE = 1.0
+_ROWS = 20
+_WIDTH = 24
 
 
 class Moment(click.ParamType[float]):
@@ -46,9 +46,9 @@ class Moment(click.ParamType[float]):
 
 
 @click.group(invoke_without_command=True)
-@click.option("--agent", help="Only what this agent asked for.", shell_complete=completion.agents)
+@click.option("--agent", help="Only what this agent asked for.", shell_complete=completing("agent"))
 @click.option(
-    "--event", help="Only this event, or all under 'prefix*'.", shell_complete=completion.events
+    "--event", help="Only this event, or all under 'prefix*'.", shell_complete=completing("event")
 )
 @click.option("--reason", help="Only decisions with this reason.")
 @click.option("--outcome", help="Only allowed, denied, waiting, lapsed or failed.")
@@ -164,13 +164,8 @@ def _tell(answer: dict[str, Any], ask: Asked) -> None:
         click.get_current_context().exit(NO)
 
 
-_ENTRY = "audit:entry"
-_GLANCE = 1.0
-_ROWS = 20
-
-
 @click.command()
-@click.argument("patterns", nargs=-1, shell_complete=completion.events)
+@click.argument("patterns", nargs=-1, shell_complete=completing("event"))
 @click.option("--denied", is_flag=True, help="Only denials.")
 @click.option("--ignore", multiple=True, help="A pattern of events to leave out.")
 @click.option("--count", type=click.IntRange(1), help="Stop after so many lines.")
@@ -305,3 +300,45 @@ def _screen(now: dict[str, Any]) -> str:
         f"{event:32} {total:10} {now['rates'][event]:34.1f}/s" for event, total in rows[:_ROWS]
     ]
     return "\n".join(lines)
+
+
+@click.command()
+@click.argument("agent", required=False)
+@click.option("--since", type=Moment(), help="Nothing before that day: '7d', '2w', or an ISO time.")
+@asked
+def bill(ask: Asked, agent: str | None, *, since: float | None) -> None:
+    """Tell what was put before the models of all agents, or of AGENT, in tokens."""
+    asked_for = {"agent": agent, "since": since}
+    data = {name: value for name, value in asked_for.items() if value is not None}
+    with connected(ask.settings()) as remit:
+        answer = remit.call("bill:query", data)
+        while answer["next"] is not None:
+            more = remit.call("bill:query", data | {"after": answer["next"]})
+            answer |= {"items": answer["items"] + more["items"], "next": more["next"]}
+    if ask.as_json:
+        print_json(answer)
+        return
+    for item in answer["items"]:
+        _say_item(item)
+    if not answer["items"]:
+        say("nothing was put before a model")
+    is_list = agent is None and answer["items"]
+    next_step(f"bill {answer['items'][0]['agent']} --since 7d" if is_list else "agents")
+
+
+def _say_item(item: dict[str, Any]) -> None:
+    turns = counted(item["turns"], "turn")
+    full = f", {item['full_dump']:,} for everything" if item["full_dump"] else ""
+    say(
+        click.style(f"{item['agent']:{_WIDTH}}", bold=True)
+        + f" {item['sent']:>10,} tokens in {turns}{full}"
+    )
+    if "days" not in item:
+        return
+    for kind, found in item["kinds"].items():
+        say(f"  {kind:{_WIDTH - 2}} {found['sent']:>10,} in {found['count']:,}")
+    for day in item["days"]:
+        say(f"  {day['day']:{_WIDTH - 2}} {day['sent']:>10,} in {counted(day['turns'], 'turn')}")
+    for turn in item["latest"]:
+        kinds = ", ".join(f"{kind} {sent:,}" for kind, sent in turn["kinds"].items())
+        say(f"  a turn of {turn['sent']:,}: {kinds}")

@@ -1,18 +1,37 @@
-"""Cards as their authors see them: cards list, cards check, cards try."""
+"""What models are given to read, and what is wrong with it: cards, scan."""
 
+import shlex
 import sys
+from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 
+from remit import __version__
+from remit.app.offline_cards import check_cards, describe_cards, try_cards
+from remit.app.scan import Scanned, scan_installation, scan_paths
 from remit.app.workbench import source_of_daemon, source_of_files
+from remit.cli.commands import invoked_as
 from remit.cli.connection import daemon_answers
-from remit.cli.invocation import invoked_as
 from remit.cli.options import Asked, asked
-from remit.cli.outcome import NO, next_step, print_json, say, say_problems, say_source
+from remit.cli.outcome import (
+    NO,
+    counted,
+    next_step,
+    print_json,
+    say,
+    say_problems,
+    say_source,
+)
+from remit.features.scan.alarms import Alarm, Level, at_least
+from remit.features.scan.sarif import sarif
 
-_NAME = 24
+_ID_WIDTH = 24
 _MISSED = 6
+_STDOUT = "-"
+_COLOURS = {"error": "red", "warning": "yellow", "note": "blue"}
 
 
 @click.group(invoke_without_command=True)
@@ -41,10 +60,11 @@ def _list(ask: Asked) -> None:
         return
     for item in answer["items"]:
         words = ", ".join(item["triggers"]["keywords"])
-        say(f"{item['id']:{_NAME}} {item['source']:9} {item['priority']:3}  {item['description']}")
-        say(f"{'':{_NAME}} on: {words}")
+        where = f"{item['source']:9} {item['priority']:3}"
+        say(f"{item['id']:{_ID_WIDTH}} {where}  {item['description']}")
+        say(f"{'':{_ID_WIDTH}} on: {words}")
     for item in answer.get("quarantined", ()):
-        say(click.style(f"{item['id']:{_NAME}} in quarantine: {item['file']}", fg="yellow"))
+        say(click.style(f"{item['id']:{_ID_WIDTH}} in quarantine: {item['file']}", fg="yellow"))
     _say_state(answer)
     say_source(answer)
     suspicious = answer.get("quarantined")
@@ -71,7 +91,6 @@ def _listed(ask: Asked) -> dict[str, Any]:
         if daemon is not None:
             answer = daemon.cards()
             return answer | {"source": source_of_daemon(settings, daemon.revision())}
-    from remit.app.offline_cards import describe_cards  # noqa: PLC0415 - the scanner and its rules
 
     return describe_cards(settings) | {"source": source_of_files(settings)}
 
@@ -80,8 +99,6 @@ def _listed(ask: Asked) -> dict[str, Any]:
 @asked
 def check(ask: Asked) -> None:
     """Read every card file and show what is wrong or suspicious."""
-    from remit.app.offline_cards import check_cards, describe_cards  # noqa: PLC0415 - see above
-
     settings = ask.definitions()
     source = {"source": source_of_files(settings)}
     found = check_cards(settings)
@@ -114,8 +131,6 @@ def check(ask: Asked) -> None:
 @asked
 def try_(ask: Asked, message: tuple[str, ...], *, session_type: str, scorer: str | None) -> None:
     """Score every card against MESSAGE, word by word; several are a conversation, oldest first."""
-    from remit.app.offline_cards import try_cards  # noqa: PLC0415 - see above
-
     settings = ask.definitions()
     answer = try_cards(settings, message, session_type=session_type, scorer=scorer)
     answer |= {"source": source_of_files(settings)}
@@ -125,7 +140,7 @@ def try_(ask: Asked, message: tuple[str, ...], *, session_type: str, scorer: str
     for row in answer["cards"]:
         is_given = row["verdict"] == "injected"
         shown = click.style(row["verdict"].replace("_", " "), fg="green" if is_given else None)
-        say(f"{row['id']:{_NAME}} {row['relevance']:.2f} of {row['threshold']:.2f}  {shown}")
+        say(f"{row['id']:{_ID_WIDTH}} {row['relevance']:.2f} of {row['threshold']:.2f}  {shown}")
         for match in row["matches"]:
             times = f"{match['count']} times" if match["count"] > 1 else "once"
             say(f"    + {match['keyword']}  {times}, weighs {match['weight']:.2f}")
@@ -140,3 +155,106 @@ def try_(ask: Asked, message: tuple[str, ...], *, session_type: str, scorer: str
     say(f"{answer['total_tokens']} of {answer['budget']} tokens, by the scorer {answer['scorer']}")
     say_source(answer)
     next_step("cards check")
+
+
+@click.command()
+@click.argument("path", nargs=-1, type=click.Path(path_type=Path))
+@click.option(
+    "--sarif",
+    is_flag=False,
+    flag_value=_STDOUT,
+    metavar="[FILE]",
+    help="Answer as SARIF 2.1.0, or write it to a file whose name ends in .sarif.",
+)
+@click.option(
+    "--min-severity",
+    type=click.Choice(["error", "warning", "note"]),
+    default="warning",
+    show_default=True,
+    help="Tell what is at least as bad as this; exit 1 when there is something.",
+)
+@asked
+def scan(ask: Asked, path: tuple[Path, ...], *, sarif: str | None, min_severity: "Level") -> None:
+    """Scan what models are shown for text that was written to steer them.
+
+    Without PATH: events, definitions, cards, skills, and the tools of outside servers. With PATH:
+    only these folders of skills, answers to tools/list, and mcpServers files of hosts.
+    """
+    _check_sarif(ask, sarif)
+
+    source = None
+    if path:
+        found = scan_paths(path)
+    else:
+        settings = ask.definitions()
+        found, source = scan_installation(settings), source_of_files(settings)
+    told = at_least(found.alarms, min_severity)
+    if sarif is not None:
+        _give_sarif(told, sarif)
+    if ask.as_json:
+        print_json(_scan_answer(found, told))
+    elif sarif != _STDOUT:
+        _say_scanned(found, told)
+        if source is not None:
+            say_source({"source": source})
+        next_step(_next_scan(found, told, path))
+    sys.exit(NO if told else 0)
+
+
+def _check_sarif(ask: Asked, sarif: str | None) -> None:
+    if sarif == _STDOUT and ask.as_json:
+        raise click.UsageError("--json and --sarif both write to the screen; give --sarif a FILE")
+    if sarif not in (None, _STDOUT) and not str(sarif).endswith((".sarif", ".sarif.json")):
+        # The word behind --sarif may have been meant as a PATH, and would be written over.
+        message = f"{sarif!r} does not end in .sarif; write PATHs before --sarif, or --sarif=-"
+        raise click.BadParameter(message, param_hint="--sarif")
+
+
+def _give_sarif(told: "tuple[Alarm, ...]", target: str) -> None:
+
+    document = sarif(told, version=__version__)
+    if target == _STDOUT:
+        print_json(document)
+        return
+    encoded = msgspec.json.format(msgspec.json.encode(document), indent=2)
+    try:
+        Path(target).write_bytes(encoded + b"\n")
+    except OSError as error:
+        message = f"{target!r} cannot be written: {error.strerror or error}"
+        raise click.BadParameter(message, param_hint="--sarif") from error
+
+
+def _scan_answer(found: "Scanned", told: "tuple[Alarm, ...]") -> dict[str, object]:
+    return {
+        "ok": not told,
+        "findings": [one.to_json() for one in told],
+        "counts": found.counts(),
+        "scanned": found.subjects,
+    }
+
+
+def _say_scanned(found: "Scanned", told: "tuple[Alarm, ...]") -> None:
+    for file, alarms in groupby(told, key=lambda one: one.place.file):
+        say(click.style(file, bold=True))
+        for alarm in alarms:
+            _say_alarm(alarm)
+        say()
+    counts = ", ".join(counted(count, word) for word, count in found.counts().items())
+    looked = ", ".join(counted(count, word) for word, count in found.subjects.items())
+    say(f"{counts}; looked at {looked or 'nothing'}")
+
+
+def _say_alarm(alarm: "Alarm") -> None:
+    level = click.style(alarm.severity, fg=_COLOURS[alarm.severity])
+    say(f"  {alarm.place}: {level}: {alarm.message} [{alarm.rule}]")
+    say(f"      {alarm.subject}: {alarm.excerpt}")
+    say(f"      repair: {alarm.repair}")
+
+
+def _next_scan(found: "Scanned", told: "tuple[Alarm, ...]", paths: tuple[Path, ...]) -> str:
+    again = shlex.join(["scan", *map(str, paths)])
+    if not told:
+        return f"{again} --min-severity note" if found.alarms else "check"
+    kind, _, name = told[0].subject.partition(":")
+    waits = kind == "card" or (kind == "tool" and "/" in name)
+    return f"review list --kind {kind}" if waits and not paths else f"{again} --sarif=scan.sarif"

@@ -1,5 +1,27 @@
-"""Every command: the module that it lives in, and its one line of help."""
+"""The commands: the table of them, the group that imports one when it runs, how they were called.
 
+Texts of the daemon and of the definitions name `remit`; what is shown to people names the command
+that they typed, so that every command on a screen can be typed as it stands. Answers for programs
+(`--json`) always say `remit`.
+"""
+
+import functools
+import importlib
+import os
+import re
+import shlex
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from remit.model.suggest import did_you_mean
+
+COMPLETE = "_REMIT_COMPLETE"
+"""The variable that the completion script of a shell sets."""
+_CANONICAL = "remit"
 COMMANDS: dict[str, tuple[str, str]] = {
     "check": ("questions", "Check definitions and show every mistake."),
     "resolve": ("questions", "Show what a profile grants."),
@@ -8,23 +30,23 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "who-can": ("questions", "Who may use an event?"),
     "gives": ("questions", "What does a capability give?"),
     "plan": ("edits", "Show what an edit would grant and take away."),
-    "reload": ("reload", "Let the daemon read its definitions again."),
-    "apply": ("reload", "Show what edited definitions change, ask, put them in force."),
-    "lint": ("edits", "Find drift between events, capabilities and profiles."),
-    "migrate": ("edits", "Turn an explicit list into capabilities."),
-    "schema": ("pictures", "Print a JSON Schema for editors."),
-    "graph": ("pictures", "Draw profiles, capabilities, requires and denials."),
+    "reload": ("edits", "Let the daemon read its definitions again."),
+    "apply": ("edits", "Show what edited definitions change, ask, put them in force."),
+    "lint": ("definitions", "Find drift between events, capabilities and profiles."),
+    "migrate": ("definitions", "Turn an explicit list into capabilities."),
+    "schema": ("definitions", "Print a JSON Schema for editors."),
+    "graph": ("definitions", "Draw profiles, capabilities, requires and denials."),
     "tools": ("tools", "List the tools of a profile or agent, with their token bill."),
     "discover": ("tools", "Find the tools that fit a request, with their token bill."),
-    "bill": ("bill", "Show what was put before models, in tokens."),
+    "bill": ("audit", "Show what was put before models, in tokens."),
     "cards": ("cards", "List, check and try the cards that agents are given."),
-    "scan": ("scan", "Look for poisoned tools, skills and cards, on this machine alone."),
-    "claude-args": ("hosts", "Print arguments for the Claude command line."),
-    "mcp-config": ("hosts", "Print the file that gives a host the tools of a profile."),
-    "mcp": ("mcp", "Serve the tools of an agent to an MCP host."),
+    "scan": ("cards", "Look for poisoned tools, skills and cards, on this machine alone."),
+    "claude-args": ("tools", "Print arguments for the Claude command line."),
+    "mcp-config": ("tools", "Print the file that gives a host the tools of a profile."),
+    "mcp": ("daemon", "Serve the tools of an agent to an MCP host."),
     "serve": ("daemon", "Run the daemon in the foreground."),
     "demo": ("daemon", "Watch three scripted agents work; start here."),
-    "call": ("daemon", "Call an event of the running daemon."),
+    "call": ("agents", "Call an event of the running daemon."),
     "spawn": ("agents", "Create an agent under a profile."),
     "agents": ("agents", "Show the living agents as a tree."),
     "revoke": ("agents", "End an agent and all its descendants."),
@@ -33,9 +55,85 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "audit": ("audit", "Look up what was decided, and prove that nobody changed it."),
     "review": ("review", "Approve or reject calls and capabilities that wait."),
     "upstream": ("upstream", "Put other MCP servers behind remit."),
-    "key": ("keys", "Give keys to clients, list them, take them away."),
-    "config": ("installation", "Show every setting and where it comes from."),
-    "doctor": ("installation", "Find what is wrong with this installation."),
-    "completion": ("installation", "Print the completion script of your shell."),
+    "key": ("agents", "Give keys to clients, list them, take them away."),
+    "config": ("definitions", "Show every setting and where it comes from."),
+    "doctor": ("daemon", "Find what is wrong with this installation."),
+    "completion": ("completion", "Print the completion script of your shell."),
 }
 """Every command with the module it lives in and its one line of help."""
+
+
+class LazyGroup(click.Group):
+    """Knows its commands by name and imports one only when it runs."""
+
+    def list_commands(self, _ctx: click.Context) -> list[str]:
+        """In the order of the table: questions first, upkeep last."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        """Import the module of a command."""
+        if name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"remit.cli.{COMMANDS[name][0]}")
+        command = getattr(module, name.replace("-", "_"))
+        return command if isinstance(command, click.Command) else None
+
+    def get_help(self, ctx: click.Context) -> str:
+        """The help, with commands as this one was called."""
+        return as_invoked(super().get_help(ctx))
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
+        """Offer the commands from the table, without importing any of them."""
+        from click.shell_completion import CompletionItem  # noqa: PLC0415 - only at the tab key
+
+        if incomplete.startswith("-"):
+            return click.Command.shell_complete(self, ctx, incomplete)
+        found = COMMANDS.items()
+        return [CompletionItem(n, help=doc) for n, (_, doc) in found if n.startswith(incomplete)]
+
+    def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands from the table, without importing any of them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Suggest the nearest command for an unknown one."""
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            hint = did_you_mean(args[0], COMMANDS)
+            ctx.fail(f"there is no command {args[0]!r}. {hint}".strip())
+        return super().resolve_command(ctx, args)
+
+
+def invoked_as() -> str:
+    """The words in front of the arguments: `remit`, `./tools/run`, `python -m remit`."""
+    return os.environ.get("REMIT_INVOKED_AS") or _from_arguments(
+        tuple(sys.argv[:1]), tuple(sys.orig_argv)
+    )
+
+
+def as_invoked(text: str) -> str:
+    """A text for people, in which every `remit COMMAND` is called as this one was."""
+    if _CANONICAL not in text:
+        return text
+    command = invoked_as()
+    return text if command == _CANONICAL else _pattern().sub(lambda _: f"{command} ", text)
+
+
+@functools.cache
+def _from_arguments(program: tuple[str, ...], original: tuple[str, ...]) -> str:
+    path = Path(program[0] if program else "")
+    if path.name == "__main__.py" and path.parent.name == _CANONICAL:
+        at = next((at for at, word in enumerate(original) if word == _CANONICAL), None)
+        return _CANONICAL if at is None else shlex.join(original[: at + 1])
+    if path.name != _CANONICAL:
+        return _CANONICAL  # a program that runs commands inside, as tests do
+    found = shutil.which(_CANONICAL)
+    is_found = found is not None and path.exists() and path.samefile(found)
+    return _CANONICAL if is_found else shlex.quote(str(path))
+
+
+@functools.cache
+def _pattern() -> re.Pattern[str]:
+    return re.compile(rf"(?<![\w./-]){_CANONICAL} (?=(?:{'|'.join(COMMANDS)})\b(?!-)|--)")

@@ -3,19 +3,17 @@
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from remit.cli.options import variables_of
 from remit.config.settings.home import Home
 from remit.config.settings.lock import running_pid
 from remit.config.settings.table import Settings
-from remit.errors import NotFoundError, with_code
+from remit.errors import with_code
 from remit.model.place import DefinitionError, Place, Problem
 from remit.model.suggest import did_you_mean
 
 if TYPE_CHECKING:
-    from remit.config.definitions.files import Files
     from remit_client.sync import Client
 
 
@@ -189,54 +187,3 @@ def daemon_answers(settings: Settings) -> Iterator[DaemonQuestions | None]:
         return
     with connected(settings) as remit:
         yield DaemonQuestions(remit)
-
-
-def plan_by_daemon(settings: Settings, folder: Path | None) -> Any:
-    """Compare what the daemon runs on with edited files.
-
-    Raises:
-        NotFoundError: no daemon runs, so there is nothing to compare with.
-    """
-    from remit.app.workbench import definition_files, settings_with  # noqa: PLC0415
-
-    if running_pid(Home(settings.home)) is None:
-        raise NotFoundError(
-            "no daemon runs here, so there is nothing to compare with",
-            hint="name the old definitions: remit plan --from OLD --to NEW",
-        )
-    if folder is None:
-        with connected(settings) as remit:
-            if remit.allowed("config:plan"):
-                return _with_source(settings, remit, remit.call("config:plan"))
-    else:
-        settings = settings_with(
-            settings,
-            catalogue=folder / "capabilities.yaml",
-            compositions=folder / "compositions",
-        )
-    return _plan_of(settings, definition_files(settings))
-
-
-def _plan_of(settings: Settings, files: "Files") -> Any:
-    """Let the daemon compile files that it has not got, against the events that it has."""
-    from remit.config.definitions.parse import parse_definitions  # noqa: PLC0415 - only for plans
-
-    errors = [problem for problem in parse_definitions(files).problems if problem.is_error]
-    if errors:
-        raise DefinitionError(files.illustrate(errors))
-    names = [files.catalogue, *files.compositions]
-    texts = {name: files.contents[name].decode("utf-8-sig") for name in names}
-    data = {
-        "catalogue": texts.pop(files.catalogue),
-        "compositions": {Path(name).name: text for name, text in texts.items()},
-        "complete": True,
-    }
-    with connected(settings) as remit:
-        return _with_source(settings, remit, remit.call("composition:plan", data))
-
-
-def _with_source(settings: Settings, remit: "Client", report: dict[str, Any]) -> dict[str, Any]:
-    from remit.app.workbench import source_of_daemon  # noqa: PLC0415 - only for plans
-
-    revision = remit.call("system:health")["revision"]
-    return {"source": source_of_daemon(settings, revision)} | report

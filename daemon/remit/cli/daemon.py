@@ -1,27 +1,38 @@
-"""Running the daemon, and calling it: serve, call."""
+"""Running a daemon here, and whether one can run: serve, demo, mcp, doctor."""
 
 import gc
-import re
-import shlex
+import importlib.util
+import os
+import resource
 import shutil
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import anyio
 import click
 import msgspec
 
-from remit.cli import completion
-from remit.cli.options import SECONDS, Asked, asked
-from remit.cli.outcome import fail, next_step, print_json, say
+from remit.app.daemon import leave, serve_until_stopped
+from remit.app.demo import run_demo
+from remit.app.doctor.look import Check
+from remit.app.doctor.report import examine
+from remit.app.logs import configure_logs
+from remit.app.mcp_stdio import Who, serve_mcp
+from remit.cli.commands import as_invoked
+from remit.cli.options import Asked, asked, asked_about_definitions, completing
+from remit.cli.outcome import NO, fail, next_step, print_json, say
+from remit.config.settings.home import Home
+from remit.config.settings.lock import running_pid
 from remit.config.settings.setting import GROUPS, group_of
 from remit.config.settings.table import SETTINGS
-from remit.config.strict.json import refuse_duplicates
-from remit.errors import InvalidDataError, RemitError, with_code
+from remit.errors import InvalidDataError, RemitError
 
 MAX_DESCRIPTORS = 65_536
 _THIS_RUN = "This run"
+_MARKS = {"fine": ("ok", "green"), "warning": ("warn", "yellow"), "broken": ("BAD", "red")}
 
 
 def _settings_options(function: Any) -> Any:
@@ -53,12 +64,6 @@ class _Grouped(click.Command):
 @asked
 def serve(ask: Asked, **flags: Any) -> None:
     """Run the daemon in the foreground until SIGTERM; SIGHUP reads the definitions again."""
-    # The daemon's parts cost 200 ms: nobody else should pay for them.
-    import anyio  # noqa: PLC0415
-
-    from remit.app.daemon import leave, serve_until_stopped  # noqa: PLC0415
-    from remit.app.logs import configure_logs  # noqa: PLC0415
-
     gc.enable()  # see __main__
     _raise_file_limit()
     settings = ask.settings(**flags)
@@ -85,8 +90,6 @@ def serve(ask: Asked, **flags: Any) -> None:
 
 def _raise_file_limit() -> None:
     """Every connection is a descriptor, and libzmq aborts the process when there is none left."""
-    import resource  # noqa: PLC0415 - only the daemon needs it
-
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = MAX_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, MAX_DESCRIPTORS)
     if soft < wanted:
@@ -103,108 +106,14 @@ def _first(group: BaseExceptionGroup[RemitError]) -> RemitError:
 
 
 def _loop_options() -> dict[str, Any]:
-    import importlib.util  # noqa: PLC0415
 
     return {"use_uvloop": importlib.util.find_spec("uvloop") is not None}
-
-
-@click.command()
-@click.argument("event", shell_complete=completion.events)
-@click.argument("pairs", nargs=-1, metavar="[KEY=VALUE]...")
-@click.option("--data", help="The whole request as JSON; '-' reads it from standard input.")
-@click.option("--timeout", type=SECONDS, default=30.0, help="Seconds to wait for the answer.")
-@click.option("--key", help="Key file to call with; REMIT_KEY, else the operator's.")
-@click.option("--session", help="The session to call in.")
-@asked
-def call(  # noqa: PLR0913 - one argument an option
-    ask: Asked,
-    event: str,
-    pairs: tuple[str, ...],
-    *,
-    data: str | None,
-    timeout: float,
-    key: str | None,
-    session: str | None,
-) -> None:
-    """Call EVENT of the running daemon; a value that is JSON is taken as JSON, else as text."""
-    from remit.cli.connection import connected  # noqa: PLC0415 - zmq, only with a daemon
-    from remit.kernel.dispatch.decode import check_value  # noqa: PLC0415 - the same
-
-    request = _request_data(pairs, data)
-    check_value(request)
-    try:
-        with connected(ask.settings(), key) as remit:
-            answer = remit.ask(event, request, timeout=timeout, session=session)
-    except RemitError as error:
-        raise _with_quotes(error, pairs) from error
-    for told in answer.warnings:
-        click.echo(f"warning: {told['message']}\n    hint: {told['hint']}", err=True)
-    print_json(answer.data)
-
-
-def _with_quotes(error: RemitError, pairs: tuple[str, ...]) -> RemitError:
-    """Where a text was wanted, and the text given is JSON as well: say how to write it."""
-    field = str(error.details.get("path", "")).removeprefix("$.")
-    given = {key: value for key, _, value in (pair.partition("=") for pair in pairs)}
-    is_text = field in given and isinstance(_value(given[field]), str)
-    wants_text = re.match(r"Expected `(?:[^`]*\W)?str\b", error.message)
-    if error.code != InvalidDataError.code or field not in given or is_text or not wants_text:
-        return error
-    text = msgspec.json.encode(given[field]).decode()
-    hint = f"{given[field]} is read as JSON; as text it is written {field}={shlex.quote(text)}"
-    return with_code(error.code, error.message, hint, error.details)
-
-
-def _request_data(pairs: tuple[str, ...], text: str | None) -> dict[str, Any]:
-    if text is not None:
-        if pairs:
-            raise InvalidDataError("give KEY=VALUE pairs or --data, not both")
-        try:
-            raw = sys.stdin.buffer.read() if text == "-" else text
-            data = msgspec.json.decode(raw)
-            refuse_duplicates(raw, "--data")
-        except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-            raise InvalidDataError(f"--data is not JSON: {error}") from error
-        if not isinstance(data, dict):
-            raise InvalidDataError("--data must be a JSON object", hint='as in \'{"key": "a"}\'')
-        return data
-    found: dict[str, Any] = {}
-    for pair in pairs:
-        key, equals, value = pair.partition("=")
-        if not equals:
-            raise InvalidDataError(f"{pair!r} is not of the form key=value")
-        if key in found:
-            raise InvalidDataError(f"{key!r} is given twice", hint="keep one of them")
-        found[key] = _value(value)
-    return found
-
-
-def _value(text: str) -> Any:
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise InvalidDataError("an argument is not UTF-8 text") from error
-    try:
-        found = msgspec.json.decode(text)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return text
-    if isinstance(found, dict | list):
-        refuse_duplicates(text, text)
-    return found
-
-
-# `remit demo`: the first thing a newcomer types.
 
 
 @click.command()
 @asked
 def demo(ask: Asked) -> None:
     """Watch three scripted agents work on a real daemon; no network, nothing is kept."""
-    import anyio  # noqa: PLC0415 - the daemon's parts, only here
-
-    from remit.app.demo import run_demo  # noqa: PLC0415
-    from remit.app.logs import configure_logs  # noqa: PLC0415
-
     folder = Path(tempfile.mkdtemp(prefix="remit-demo-"))
     settings = ask.settings(log_level="error")
     settings = _in(settings, folder)
@@ -231,8 +140,6 @@ def demo(ask: Asked) -> None:
 
 def _in(settings: Any, folder: Path) -> Any:
     """The shipped definitions in a home of their own, whatever is configured."""
-    import msgspec  # noqa: PLC0415
-
     return msgspec.structs.replace(
         settings, home=folder, catalogue=None, compositions=None, handlers=(), endpoint=""
     )
@@ -263,3 +170,78 @@ def _bill(facts: dict[str, Any]) -> str:
 
 
 _LINES = {"daemon": _daemon, "step": _step, "bill": _bill}
+
+
+@click.command()
+@click.option(
+    "--agent",
+    default="",
+    help="Serve this agent; its key lies in the home.",
+    shell_complete=completing("agent"),
+)
+@click.option(
+    "--profile",
+    default="",
+    help="Serve a new agent with this profile, while we run.",
+    shell_complete=completing("profile"),
+)
+@click.option("--key", default="", help="Key file of the agent, or of whoever makes one.")
+@click.option("--session", help="The session that narrows every call.")
+@click.option("--embedded", is_flag=True, help="Run a daemon in here when none runs.")
+@asked
+def mcp(
+    ask: Asked, agent: str, profile: str, key: str, *, session: str | None, embedded: bool
+) -> None:
+    """Serve MCP over standard input and output, for a host that starts this command."""
+    if agent and profile:
+        raise InvalidDataError("name --agent or --profile, not both")
+    if not (agent or profile or key or os.environ.get("REMIT_KEY")):
+        hint = "remit mcp --profile PROFILE, or --agent AGENT"
+        raise InvalidDataError("whose tools are to be served?", hint=hint)
+    gc.enable()  # see __main__
+    settings = ask.settings()
+    configure_logs(settings)
+    try:
+        anyio.run(
+            partial(serve_mcp, settings, Who(agent, profile, key, session), embedded=embedded)
+        )
+    except RemitError as error:
+        try:
+            fail(error, as_json=ask.as_json)
+        except SystemExit as end:
+            # A thread may wait for the host's next word for ever.
+            leave(end.code if isinstance(end.code, int) else 1)
+            raise
+    leave()
+
+
+@click.command()
+@asked_about_definitions
+def doctor(ask: Asked) -> None:
+    """Find what is wrong with this installation, and say how to repair it."""
+    settings = ask.settings()
+    checks = examine(settings)
+    healthy = all(check.state != "broken" for check in checks)
+    if ask.as_json:
+        print_json({"ok": healthy, "checks": [check.to_json() for check in checks]})
+    else:
+        for check in checks:
+            _say_check(check)
+        say(_verdict(checks))
+        runs = running_pid(Home(settings.home)) is not None
+        next_step(("agents" if runs else "serve") if healthy else "doctor")
+    sys.exit(0 if healthy else NO)
+
+
+def _verdict(checks: list[Check]) -> str:
+    if any(check.state == "broken" for check in checks):
+        return "repair what is marked BAD, then run doctor again"
+    told = any(check.state == "warning" for check in checks)
+    return "nothing is broken; look at what is marked warn" if told else "all is well"
+
+
+def _say_check(check: Check) -> None:
+    word, colour = _MARKS[check.state]
+    say(f"{click.style(f'{word:5}', fg=colour)}{check.name:14} {check.message}")
+    if check.repair:
+        say(f"     repair: {as_invoked(check.repair)}")

@@ -1,15 +1,25 @@
-"""Before an edit is put in force: plan, lint, migrate."""
+"""What an edit of definitions changes, and putting it in force: plan, reload, apply."""
 
 import shlex
+import shutil
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import click
 
-from remit.app.workbench import open_workbench, settings_with
-from remit.cli.options import Asked, asked, asked_about_definitions
+from remit.app.workbench import (
+    definition_files,
+    definition_paths,
+    open_workbench,
+    settings_with,
+    source_of_daemon,
+)
+from remit.cli.connection import connected, problems_in
+from remit.cli.options import Asked, asked
 from remit.cli.outcome import (
     NO,
     counted,
@@ -17,19 +27,20 @@ from remit.cli.outcome import (
     next_step,
     print_json,
     say,
-    say_hint,
+    say_problems,
     say_source,
 )
-from remit.config.definitions.launchers import Commands, launcher_warnings
+from remit.config.definitions.files import Files
+from remit.config.definitions.parse import parse_definitions
+from remit.config.settings.home import Home
+from remit.config.settings.lock import running_pid
 from remit.config.settings.table import Settings
-from remit.errors import InvalidDataError, NotFoundError
+from remit.errors import HomeError, NotFoundError, RemitError
 from remit.kernel.authority.plans import plan_between
-from remit.model.suggest import did_you_mean
-from remit.policy.lint import lint as find_drift
+from remit.model.place import DefinitionError
+from remit_client.sync import Client
 
-Folder = click.Path(exists=True, file_okay=False, path_type=Path)
-
-
+_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 _TOLD = {
     "approval_removed": "no longer waits for approval",
     "approval_added": "waits for approval at each call",
@@ -45,11 +56,14 @@ _TOLD = {
 }
 """What a plan tells beside what comes and goes."""
 _TOOLS = ("tools_shown", "tools_hidden")
+_PARTS = {"upstreams": "outside servers", "cards": "cards", "skills": "skills and manifests"}
 
 
 @click.command()
-@click.option("--from", "before", type=Folder, help="Folder of the old definitions.")
-@click.option("--to", "after", type=Folder, help="Folder of the new ones; default: the configured.")
+@click.option("--from", "before", type=_FOLDER, help="Folder of the old definitions.")
+@click.option(
+    "--to", "after", type=_FOLDER, help="Folder of the new ones; default: the configured."
+)
 @click.option(
     "--events", type=click.Path(path_type=Path), help="Event names instead of the handlers."
 )
@@ -63,21 +77,19 @@ def plan(ask: Asked, *, before: Path | None, after: Path | None, events: Path | 
     # Two folders say themselves what is meant.
     settings = ask.settings() if before and after else ask.definitions()
     if before is None:
-        from remit.cli.connection import plan_by_daemon  # noqa: PLC0415 - only with a daemon
-
-        report = plan_by_daemon(settings, after)
+        report = _plan_by_daemon(settings, after)
     else:
-        old = open_workbench(in_folder(settings, before), events)
-        new = open_workbench(in_folder(settings, after) if after else settings, events)
+        old = open_workbench(_in_folder(settings, before), events)
+        new = open_workbench(_in_folder(settings, after) if after else settings, events)
         found = plan_between(new.fleet, old.catalogue, new.catalogue)
         report = {"source": new.source} | found.to_json()
     if ask.as_json:
         print_json(report)
     else:
-        say_plan(report)
+        _say_plan(report)
 
 
-def in_folder(settings: Settings, folder: Path) -> Settings:
+def _in_folder(settings: Settings, folder: Path) -> Settings:
     """The settings with the definitions of a folder."""
     compositions = folder / "compositions"
     return settings_with(
@@ -85,7 +97,7 @@ def in_folder(settings: Settings, folder: Path) -> Settings:
     )
 
 
-def say_plan(report: dict[str, Any], then: str = "check") -> None:
+def _say_plan(report: dict[str, Any], then: str = "check") -> None:
     """Print a plan: who gets more first, the summary last."""
     for name, change in report["profiles"].items():
         say(click.style(name, bold=True))
@@ -160,109 +172,184 @@ def _command(launcher: dict[str, Any] | None) -> str:
 
 
 @click.command()
-@asked_about_definitions
-def lint(ask: Asked) -> None:
-    """Find drift: patterns without events, events without capability, old names, and more."""
+@asked
+def reload(ask: Asked) -> None:
+    """Let the daemon read its definitions again, and show what changed.
+
+    All or nothing: a mistake anywhere leaves in force what is in force, and exits with 2.
+    """
     settings = ask.definitions()
-    bench = open_workbench(settings, ask.events)
-    commands = Commands(settings.launch_commands)
-    launchers = launcher_warnings(bench.catalogue, commands)
-    report = find_drift(bench.catalogue, launchers, bench.module_problems())
-    found = sum(map(len, report.values()))
+    report = _reload(settings)
+    report |= {"source": source_of_daemon(settings, report["revision"])}
     if ask.as_json:
         print_json(report)
     else:
-        for category, findings in report.items():
-            for finding in findings:
-                place = (
-                    f"{finding['file']}:{finding['line']}:{finding['column']}: "
-                    if ("file" in finding)
-                    else ""
-                )
-                more = finding.get("message") or ", ".join(finding.get("events", ()))
-                say(f"{place}{finding['name']} [{category}]{' ' + more if more else ''}")
-                for event, name in finding.get("names", {}).items():
-                    say(f"    {event} is shown as {name}")
-                say_hint(finding.get("hint", ""))
-        say(counted(found, "finding") if found else "no drift")
-        say_source({"source": bench.source})
-        next_step("check")
-    sys.exit(NO if found else 0)
+        _say_done(report)
 
 
 @click.command()
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--write", is_flag=True, help="Put the new text into the file; the old is kept.")
-@asked_about_definitions
-def migrate(ask: Asked, file: Path, *, write: bool) -> None:
-    """Turn the explicit list of a composition FILE into capabilities that resolve to the same."""
-    from remit.config.migrate.migrate import migrate as migrate_profile  # noqa: PLC0415
-    from remit.config.migrate.rewrite import rewrite_composition  # noqa: PLC0415 - only this needs them
+@click.argument("folder", required=False, type=_FOLDER, metavar="[DIR]")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@asked
+def apply(ask: Asked, folder: Path | None, *, yes: bool) -> None:
+    """Show what the edited definitions change, ask, and put them in force.
 
-    _refuse_catalogue(file)
-    ask.definitions()
-    folder = ask.compositions or str(file.parent)
-    bench = open_workbench(ask.settings(compositions=folder), ask.events)
-    composition = next(
-        (c for c in bench.catalogue.compositions.values() if _is_file(c.place.file, file)), None
-    )
-    if composition is None:
-        hint = did_you_mean(file.name, bench.files.compositions)
-        raise NotFoundError(f"{file} is not one of the compositions in {folder}", hint=hint)
-    migration = migrate_profile(bench.catalogue, composition)
-    raw = file.read_bytes()
-    text = rewrite_composition(raw.decode("utf-8-sig"), migration)
-    backup = _replace(file, text) if write else None
+    With DIR, the files that the daemon runs on are replaced by those of DIR, after a check. The old
+    ones are kept beside them, in a folder that can be applied again.
+    """
+    settings = ask.definitions()
+    targets = _targets(settings) if folder else None
+    if folder is not None:
+        open_workbench(_in_folder(settings, folder))  # every mistake, with its line
+    report = _plan_by_daemon(settings, folder)
+    if not ask.as_json:
+        _say_plan(report, then="")
+    if not yes and not _agreed(as_json=ask.as_json):
+        say("nothing was changed")
+        sys.exit(NO)
+    backup = _replace_all(folder, *targets) if folder and targets else None
+    try:
+        done = _reload(settings)
+    except RemitError:
+        if backup is not None:
+            click.echo(f"not in force; the old files are in {backup}", err=True)
+        raise
     if ask.as_json:
-        print_json(migration.to_json() | {"backup": str(backup) if backup else None})
+        # A daemon that watches may have been faster: what was planned is what was done.
+        print_json(done | report | {"backup": None if backup is None else str(backup)})
         return
-    click.echo(text, nl=False)
-    _say_migrated(migration.to_json(), file, backup)
-    step = f"resolve {composition.name}" if write else f"migrate {shlex.quote(str(file))} --write"
-    next_step(step, aside=True)
+    say(f"in force: revision {done['revision']}")
+    if backup is not None:
+        say(f"the old files are in {backup}")
+    next_step(f"apply {backup}   (to go back)" if backup else "plan   (after the next edit)")
 
 
-def _refuse_catalogue(file: Path) -> None:
-    """A catalogue has nothing to migrate, and its errors as a composition help nobody.
+def _reload(settings: Settings) -> Any:
+
+    with connected(settings) as remit:
+        return remit.call("config:reload")
+
+
+def _say_done(report: dict[str, Any]) -> None:
+    if report["changed"]:
+        _say_plan(report, then="")
+        say(f"in force: revision {report['revision']}")
+    else:
+        say(f"definitions: nothing changed, revision {report['revision']} stays in force")
+    if not report["changed"]:  # a plan has told it
+        say_source(report)
+    wrong = [key for key, title in _PARTS.items() if _say_part(title, report[key])]
+    next_step("cards check" if "cards" in wrong else "plan   (after the next edit)")
+
+
+def _say_part(title: str, part: dict[str, Any]) -> bool:
+    """One line about one kind of file; answers whether something is wrong with it."""
+    told = [
+        f"{what} {', '.join(part[what])}" for what in ("added", "changed", "removed") if part[what]
+    ]
+    wrong = [counted(len(part["problems"]), "problem")] if part["problems"] else []
+    say(f"{title}: {'; '.join([*(told or ['nothing changed']), *wrong])} ({part['total']} in all)")
+    say_problems(problems_in(part["problems"], "warning"))
+    return bool(wrong)
+
+
+def _agreed(*, as_json: bool) -> bool:
+    if as_json or not sys.stdin.isatty():
+        raise click.UsageError("nobody can be asked here: say --yes")
+    return click.confirm("Put this in force?", default=False)
+
+
+def _targets(settings: Settings) -> tuple[Path, Path]:
+    """The files that the daemon runs on, behind all links.
 
     Raises:
-        InvalidDataError: the file defines capabilities.
+        NotFoundError: it runs on the shipped starter, which belongs to the installation.
     """
-    from remit.config.strict.yaml import Mapping, parse_yaml  # noqa: PLC0415 - only this needs it
-
-    node, _ = parse_yaml(file.read_bytes(), str(file))
-    keys = {key.text for key, _ in node.pairs} if isinstance(node, Mapping) else set()
-    if "capabilities" in keys and "name" not in keys:
-        raise InvalidDataError(
-            f"{file} defines capabilities; what is migrated is the explicit list of one profile",
-            hint=f"name a composition: remit migrate {file.parent / 'compositions' / 'NAME.yaml'}",
+    catalogue, compositions = definition_paths(settings)
+    if settings.catalogue is None or compositions is None:
+        raise NotFoundError(
+            "the daemon runs on the shipped definitions; these are not replaced",
+            hint="serve your own: remit serve --catalogue DIR/capabilities.yaml",
         )
+    return catalogue.resolve(), compositions.resolve()
 
 
-def _is_file(shown: str, file: Path) -> bool:
-    return Path(shown).resolve() == file.resolve()
+def _replace_all(folder: Path, catalogue: Path, compositions: Path) -> Path:
+    """Put the files of a folder in the place of others; answers where the old ones are.
 
-
-def _replace(file: Path, text: str) -> Path:
-    """Keep the old text beside the file, then put the new one in its place; answers where.
-
-    The new text is written beside the file and renamed, so that a cut-off run leaves the old one.
+    Everything is copied first and then renamed, so a run that is cut off leaves whole files; when a
+    rename fails, those before it are taken back.
     """
-    import shutil  # noqa: PLC0415 - only this command copies
-
-    names = (file.with_name(f"{file.name}.bak{number or ''}") for number in range(1000))
-    backup = next(path for path in names if not path.exists())
-    shutil.copy2(file, backup)
-    temporary = file.with_name(f".{file.name}.new")
-    temporary.write_bytes(text.encode())
-    temporary.chmod(file.stat().st_mode & 0o777)
-    temporary.replace(file)
+    backup = _fresh(catalogue.parent)
+    (backup / "new").mkdir(parents=True)
+    shutil.copyfile(folder / "capabilities.yaml", backup / "new" / "capabilities.yaml")
+    shutil.copytree(folder / "compositions", backup / "new" / "compositions")
+    steps = (
+        (compositions, backup / "compositions"),
+        (backup / "new" / "compositions", compositions),
+        (backup / "new" / "capabilities.yaml", catalogue),
+    )
+    shutil.copy2(catalogue, backup / "capabilities.yaml")
+    try:
+        with ExitStack() as undo:
+            for source, target in steps:
+                source.replace(target)
+                undo.callback(target.replace, source)
+            undo.pop_all()
+    except OSError as error:
+        message = f"{error.filename2 or error.filename} cannot be replaced: {error.strerror}"
+        raise HomeError(message, hint="everything is as it was") from error
+    (backup / "new").rmdir()
     return backup
 
 
-def _say_migrated(report: dict[str, Any], file: Path, backup: Path | None) -> None:
-    for name, (old, new) in report.get("limits_changed", {}).items():
-        click.echo(f"note: {name} becomes {limit_text(new)} (was {limit_text(old)})", err=True)
-    proof = "the same events and tools before and after, proven by resolving both"
-    written = f"written to {file}, and the old text is in {backup}; " if backup else ""
-    click.echo(f"{written}{proof}", err=True)
+def _fresh(folder: Path) -> Path:
+    stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+    names = (folder / f"remit-backup-{stamp}-{number}" for number in range(1, 1000))
+    return next(path for path in names if not path.exists())
+
+
+def _plan_by_daemon(settings: Settings, folder: Path | None) -> Any:
+    """Compare what the daemon runs on with edited files.
+
+    Raises:
+        NotFoundError: no daemon runs, so there is nothing to compare with.
+    """
+    if running_pid(Home(settings.home)) is None:
+        raise NotFoundError(
+            "no daemon runs here, so there is nothing to compare with",
+            hint="name the old definitions: remit plan --from OLD --to NEW",
+        )
+    if folder is None:
+        with connected(settings) as remit:
+            if remit.allowed("config:plan"):
+                return _with_source(settings, remit, remit.call("config:plan"))
+    else:
+        settings = settings_with(
+            settings,
+            catalogue=folder / "capabilities.yaml",
+            compositions=folder / "compositions",
+        )
+    return _plan_of(settings, definition_files(settings))
+
+
+def _plan_of(settings: Settings, files: "Files") -> Any:
+    """Let the daemon compile files that it has not got, against the events that it has."""
+    errors = [problem for problem in parse_definitions(files).problems if problem.is_error]
+    if errors:
+        raise DefinitionError(files.illustrate(errors))
+    names = [files.catalogue, *files.compositions]
+    texts = {name: files.contents[name].decode("utf-8-sig") for name in names}
+    data = {
+        "catalogue": texts.pop(files.catalogue),
+        "compositions": {Path(name).name: text for name, text in texts.items()},
+        "complete": True,
+    }
+    with connected(settings) as remit:
+        return _with_source(settings, remit, remit.call("composition:plan", data))
+
+
+def _with_source(settings: Settings, remit: "Client", report: dict[str, Any]) -> dict[str, Any]:
+
+    revision = remit.call("system:health")["revision"]
+    return {"source": source_of_daemon(settings, revision)} | report

@@ -1,6 +1,5 @@
-"""The `remit` command: a group that imports a command only when it is called."""
+"""The `remit` command: its options, and how every failure of it ends."""
 
-import importlib
 import os
 import sys
 from typing import Any
@@ -8,58 +7,9 @@ from typing import Any
 import click
 
 from remit import __version__
-from remit.cli.commands import COMMANDS
-from remit.cli.invocation import as_invoked, invoked_as
+from remit.cli.commands import COMPLETE, LazyGroup, invoked_as
 from remit.cli.outcome import NO, fail, print_json
 from remit.errors import RemitError
-
-COMPLETE = "_REMIT_COMPLETE"
-"""Set by the completion script of a shell."""
-
-
-class LazyGroup(click.Group):
-    """Knows its commands by name and imports one only when it runs."""
-
-    def list_commands(self, _ctx: click.Context) -> list[str]:
-        """In the order of the table: questions first, upkeep last."""
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        """Import the module of a command."""
-        if name not in COMMANDS:
-            return None
-        module = importlib.import_module(f"remit.cli.{COMMANDS[name][0]}")
-        command = getattr(module, name.replace("-", "_"))
-        return command if isinstance(command, click.Command) else None
-
-    def get_help(self, ctx: click.Context) -> str:
-        """The help, with commands as this one was called."""
-        return as_invoked(super().get_help(ctx))
-
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
-        """Offer the commands from the table, without importing any of them."""
-        from click.shell_completion import CompletionItem  # noqa: PLC0415 - only at the tab key
-
-        if incomplete.startswith("-"):
-            return click.Command.shell_complete(self, ctx, incomplete)
-        found = COMMANDS.items()
-        return [CompletionItem(n, help=doc) for n, (_, doc) in found if n.startswith(incomplete)]
-
-    def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands from the table, without importing any of them."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Suggest the nearest command for an unknown one."""
-        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            from remit.model.suggest import did_you_mean  # noqa: PLC0415 - only for a mistake
-
-            hint = did_you_mean(args[0], COMMANDS)
-            ctx.fail(f"there is no command {args[0]!r}. {hint}".strip())
-        return super().resolve_command(ctx, args)
 
 
 @click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
@@ -102,7 +52,7 @@ def main(arguments: list[str] | None = None) -> Any:
     if COMPLETE in os.environ:
         from remit.cli.completion import offer_and_exit  # noqa: PLC0415 - only at the tab key
 
-        offer_and_exit(remit, COMPLETE)
+        offer_and_exit(remit)
     given = sys.argv[1:] if arguments is None else arguments
     # What stands behind `--` is meant for somebody else.
     as_json = "--json" in given[: given.index("--") if "--" in given else None]

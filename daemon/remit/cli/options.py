@@ -1,6 +1,7 @@
 """What nearly every command is asked with: where the definitions are, which home, text or JSON."""
 
 import functools
+import importlib
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -36,6 +37,7 @@ class _Seconds(click.ParamType[float]):
 
 MOST_SECONDS = 86_400.0
 SECONDS = _Seconds()
+CLIENT_NAME = r"[a-z][a-z0-9_-]{0,63}"
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,6 +84,24 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
         flags.setdefault("catalogue", self.catalogue)
         flags.setdefault("compositions", self.compositions)
         return as_served(load_settings(flags, os.environ, str(Path.cwd())))
+
+
+Complete = Callable[[click.Context, click.Parameter, str], list[Any]]
+
+
+def completing(kind: str) -> Complete:
+    """The callback that offers values of a kind; what it needs is imported at the tab key.
+
+    Args:
+        kind: a key of `remit.cli.completion.OFFERS`.
+    """
+
+    def complete(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[Any]:
+        completion = importlib.import_module("remit.cli.completion")
+        found: list[Any] = completion.offers(kind, ctx, incomplete)
+        return found
+
+    return complete
 
 
 _SHARED = (

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import click
 import msgspec
 
-from remit.cli.invocation import as_invoked, invoked_as
+from remit.cli.commands import as_invoked, invoked_as
 from remit.errors import RemitError
 from remit.model.place import DefinitionError, Problem
 

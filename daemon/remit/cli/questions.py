@@ -13,10 +13,9 @@ from remit.app.workbench import (
     source_of_daemon,
     source_of_files,
 )
-from remit.cli import completion
+from remit.cli.commands import invoked_as
 from remit.cli.connection import daemon_answers, problems_in
-from remit.cli.invocation import invoked_as
-from remit.cli.options import Asked, asked_about_definitions, variables_of
+from remit.cli.options import Asked, asked_about_definitions, completing, variables_of
 from remit.cli.outcome import (
     BAD_INPUT,
     NO,
@@ -94,7 +93,7 @@ def _say_checked(report: dict[str, Any]) -> None:
 
 
 @click.command()
-@click.argument("profile", shell_complete=completion.profiles)
+@click.argument("profile", shell_complete=completing("profile"))
 @click.option("--var", "variables", multiple=True, help="A variable, as name=value.")
 @click.option("--max-effect", type=click.Choice(EFFECTS), help="Leave out what does more.")
 @asked_about_definitions
@@ -177,8 +176,8 @@ def _explanation(ask: Asked, subject: str, event: str, session: str | None = Non
 
 
 @click.command()
-@click.argument("subject", shell_complete=completion.subjects)
-@click.argument("event", shell_complete=completion.events)
+@click.argument("subject", shell_complete=completing("subject"))
+@click.argument("event", shell_complete=completing("event"))
 @click.option("--session", help="In requests that name this session.")
 @asked_about_definitions
 def can(ask: Asked, subject: str, event: str, *, session: str | None) -> None:
@@ -208,8 +207,8 @@ def _say_absence(found: dict[str, Any]) -> None:
 
 
 @click.command()
-@click.argument("subject", shell_complete=completion.subjects)
-@click.argument("event", shell_complete=completion.events)
+@click.argument("subject", shell_complete=completing("subject"))
+@click.argument("event", shell_complete=completing("event"))
 @click.option("--session", help="In requests that name this session.")
 @asked_about_definitions
 def why(ask: Asked, subject: str, event: str, *, session: str | None) -> None:
@@ -283,7 +282,7 @@ def _place(rule: dict[str, Any]) -> str:
 
 
 @click.command("who-can")
-@click.argument("event", shell_complete=completion.events)
+@click.argument("event", shell_complete=completing("event"))
 @asked_about_definitions
 def who_can(ask: Asked, event: str) -> None:
     """Tell who may use EVENT; exit code 1 when nobody may, or there is no such event."""
@@ -320,7 +319,7 @@ def _holders(ask: Asked, event: str) -> tuple[dict[str, Any], str | None]:
 
 
 @click.command()
-@click.argument("capability", shell_complete=completion.capabilities)
+@click.argument("capability", shell_complete=completing("capability"))
 @asked_about_definitions
 def gives(ask: Asked, capability: str) -> None:
     """Tell what CAPABILITY gives, with all it requires."""

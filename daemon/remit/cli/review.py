@@ -2,21 +2,26 @@
 
 import re
 import sys
+from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 
 import click
+import msgspec
 
-from remit.cli import completion
 from remit.cli.connection import connected
-from remit.cli.options import Asked, asked
+from remit.cli.options import Asked, asked, completing
 from remit.cli.outcome import UNREACHABLE, exit_code, next_step, print_json, say
-from remit.cli.review_table import MARK, in_full, table, where
 from remit.errors import RemitError
 from remit.model.event import EFFECTS, Effect
 
 _CALL = re.compile(r"[0-9a-f]{12}")
 """The id of a call that waits."""
 _PAIR = 2
+_MARK = 12
+"""How much of a fingerprint is shown; it is enough to name one."""
+_WIDTH = 100
+"""Characters of what is said about one review; `--full` says all of it."""
 
 
 @click.group()
@@ -53,7 +58,7 @@ def list_(ask: Asked, *, status: str, kind: str | None, effect: Effect | None, f
         print_json(answer)
         return
     items = answer["items"]
-    for line in [line for item in items for line in in_full(item)] if full else table(items):
+    for line in [line for item in items for line in _in_full(item)] if full else _table(items):
         say(line)
     more = f"; {answer['left_out']} more do not fit, see --effect" if answer["left_out"] else ""
     say(f"{answer['total']} {status}{more}")
@@ -129,7 +134,7 @@ def _refusal(name: str, error: RemitError) -> dict[str, Any]:
 
 def _say_decided(answer: dict[str, Any]) -> None:
     if answer["kind"] == "approval":
-        who = f"{answer['requested_by']}{where(answer)}"
+        who = f"{answer['requested_by']}{_session(answer)}"
         say(f"{answer['status']}: {answer['event']} for {who}, once")
     elif answer["kind"] == "card":
         may = "may" if answer["status"] == "approved" else "is not to"
@@ -137,7 +142,7 @@ def _say_decided(answer: dict[str, Any]) -> None:
     elif answer["kind"] == "tool":
         may = "may" if answer["status"] == "approved" else "may not"
         names_ = ", ".join(
-            f"{one['tool']}@{one['fingerprint'][:MARK]}" for one in answer["decided"]
+            f"{one['tool']}@{one['fingerprint'][:_MARK]}" for one in answer["decided"]
         )
         say(f"{answer['status']}: of {answer['upstream']} {may} be called: {names_}")
         for one in answer["held"]:
@@ -151,7 +156,7 @@ def _say_decided(answer: dict[str, Any]) -> None:
 
 
 @review.command()
-@click.argument("id", nargs=-1, required=True, shell_complete=completion.reviews)
+@click.argument("id", nargs=-1, required=True, shell_complete=completing("review"))
 @click.option("--note", default="", help="Why; whoever asked is told.")
 @click.option("--effect", type=click.Choice(EFFECTS), help="Of 'tool:SERVER/*' only these.")
 @asked
@@ -167,7 +172,7 @@ def approve(
 
 
 @review.command()
-@click.argument("id", nargs=-1, required=True, shell_complete=completion.reviews)
+@click.argument("id", nargs=-1, required=True, shell_complete=completing("review"))
 @click.option("--note", default="", help="Why; whoever asked is told.")
 @click.option("--effect", type=click.Choice(EFFECTS), help="Of 'tool:SERVER/*' only these.")
 @asked
@@ -180,3 +185,83 @@ def reject(
 ) -> None:
     """Reject calls by ID; capabilities: PROFILE CAPABILITY; card ID; or tool SERVER/TOOL."""
     _decide(ask, id, decision="reject", note=note, effect=effect)
+
+
+def _table(items: list[dict[str, Any]]) -> Iterator[str]:
+    """One line for each review: its id, what it does or is, and what matters most about it."""
+    rows = [_row(item) for item in items]
+    widths = [max((len(row[at]) for row in rows), default=0) for at in range(2)]
+    for name, what, about in rows:
+        text = about if len(about) <= _WIDTH else f"{about[: _WIDTH - 1].rstrip()}…"
+        yield f"{name:{widths[0]}}  {what:{widths[1]}}  {text}".rstrip()
+
+
+def _row(item: dict[str, Any]) -> tuple[str, str, str]:
+    if item["kind"] == "tool":
+        return f"{item['id']}@{item['fingerprint'][:_MARK]}", _effect(item), _about_tool(item)
+    if item["kind"] == "capability":
+        return item["id"], "capability", f"would grant {_given(item)}"
+    if item["kind"] == "card":
+        reasons = "; ".join(item["reasons"])
+        return item["id"], "card", f"suspicious to {item['score']} of 100: {reasons}"
+    data = msgspec.json.encode(item["data"]).decode()
+    return item["id"], item["event"], f"{item['requested_by']}{_session(item)}: {data}"
+
+
+def _effect(item: dict[str, Any]) -> str:
+    if item["effect"] is None:
+        return "no effect known"
+    return str(item["effect"]) + ("" if item["effect_known"] else "?")
+
+
+def _about_tool(item: dict[str, Any]) -> str:
+    gone = ["gone from its server"] if item["gone"] else []
+    if item["is_new"]:
+        said = [change["new"] for change in item["diff"] if change["field"] == "description"]
+        lines = (said[0] or "").strip().splitlines() if said else []
+        return "; ".join([*gone, *item["reasons"]]) + (f": {lines[0]}" if lines else "")
+    fields = ", ".join(change["field"] for change in item["diff"])
+    changed = [f"changes {fields}"] if fields else []
+    return "; ".join([*gone, *item["reasons"], *changed])
+
+
+def _given(item: dict[str, Any]) -> str:
+    return ", ".join([*item["grants"], *item["claude_tools"]]) or "nothing"
+
+
+def _session(item: dict[str, Any]) -> str:
+    """The session of a call, if it names one."""
+    return f" in the session {item['session']}" if item["session"] else ""
+
+
+def _in_full(item: dict[str, Any]) -> list[str]:
+    """Everything that a yes would let happen."""
+    note = [f"    {item['decided_by']}: {item['note'] or 'no note'}"] if item["decided_by"] else []
+    if item["kind"] == "capability":
+        return [f"{item['id']}", f"    would grant: {_given(item)}", *note]
+    if item["kind"] == "card":
+        source = f"    {item['file']} ({item['source']}), suspicious to {item['score']} of 100"
+        return [item["id"], source, *(f"    {reason}" for reason in item["reasons"]), *note]
+    if item["kind"] == "tool":
+        return [*_tool_lines(item), *note]
+    data = msgspec.json.encode(item["data"]).decode()
+    until = datetime.fromtimestamp(item["expires_at"]).astimezone().strftime("%H:%M:%S")
+    lapses = "lapsed" if item["status"] == "lapsed" else "lapses"
+    asked_by = f"    asked by {item['requested_by']}{_session(item)}, {lapses} at {until}"
+    return [f"{item['id']}  {item['event']} {data}", asked_by, *note]
+
+
+def _tool_lines(item: dict[str, Any]) -> list[str]:
+    """What a yes to an outside tool would be a yes to: all of it, or all that has changed."""
+    lines = [
+        f"{item['id']}@{item['fingerprint'][:_MARK]}",
+        f"    {item['event']}, {_effect(item)}"
+        + (", gone from its server" if item["gone"] else ""),
+        *(f"    {reason}" for reason in item["reasons"]),
+    ]
+    for change in item["diff"]:
+        sides = [("-", change["old"]), ("+", change["new"])]
+        lines.append(f"    {change['field']}:")
+        for sign, text in sides:
+            lines += [f"      {sign} {line}" for line in (text or "").split("\n") if text]
+    return lines

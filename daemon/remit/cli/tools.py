@@ -1,31 +1,50 @@
-"""What a profile looks like to a model: tools."""
+"""What a profile looks like to a model and its host: tools, discover, mcp-config, claude-args."""
 
+import re
+import shlex
 from typing import Any
+from urllib.parse import urlsplit, urlunsplit
 
 import click
 
 from remit.app.workbench import grant_of_subject, open_workbench, source_of_daemon
-from remit.cli import completion
 from remit.cli.connection import daemon_answers
-from remit.cli.options import Asked, asked_about_definitions
+from remit.cli.options import CLIENT_NAME, Asked, asked_about_definitions, completing
 from remit.cli.outcome import next_step, print_json, say, say_source
-from remit.errors import InvalidDataError
+from remit.config.settings.home import Home
+from remit.config.settings.table import Settings
+from remit.errors import InvalidDataError, NotFoundError
 from remit.features.tools.formats import (
+    FILES,
+    HOSTS,
     SEARCH_FORMATS,
+    SERVER_NAME,
+    TOKEN_VARIABLE,
     TOOL_FORMATS,
+    Host,
     SearchFormat,
+    Server,
     ToolFormat,
+    claude_arguments,
     formatted,
     found,
+    http_config,
+    servers_key,
+    stdio_config,
 )
 from remit.kernel.dispatch.tool_list import host_tools, shown_tools, thinned, tool_list, weigh
+from remit.kernel.processes.own_command import own_command
 from remit.model.descriptor import DESCRIPTOR_KINDS
 from remit.model.grant import SEARCH
+from remit.policy.compile import resolve as resolve_profile
 from remit.policy.tool_names import names_for
+
+_NAME, _KIND = 34, 10
+_MCP_PATH = "/mcp"
 
 
 @click.command()
-@click.argument("subject", shell_complete=completion.subjects)
+@click.argument("subject", shell_complete=completing("subject"))
 @click.option("--thin", is_flag=True, help="Names and one line each; schemas on demand.")
 @click.option("--full", is_flag=True, help="All tools, however few of them a host is shown.")
 @click.option("--format", "form", type=click.Choice(TOOL_FORMATS), help="Ready for an interface.")
@@ -96,12 +115,6 @@ def _bill(ask: Asked, name: str) -> dict[str, Any] | None:
     return None
 
 
-# The discover command: what a subject would be shown for a request, and what that costs.
-
-
-_NAME, _KIND = 34, 10
-
-
 @click.command()
 @click.argument("query")
 @click.option(
@@ -109,7 +122,7 @@ _NAME, _KIND = 34, 10
     "subject",
     required=True,
     help="A profile, or an agent of the daemon.",
-    shell_complete=completion.subjects,
+    shell_complete=completing("subject"),
 )
 @click.option("--kind", type=click.Choice(DESCRIPTOR_KINDS), help="Only this kind.")
 @click.option("--category", help="Only this category.")
@@ -201,3 +214,132 @@ def _say_bill(answer: dict[str, Any]) -> None:
         f"{tokens['total']:,} tokens (map {tokens['map']}, summary {tokens['summary']}, "
         f"detail {tokens['detail']}) of {dump:,} for all {answer['total_indexed']}{saved}"
     )
+
+
+@click.command("mcp-config")
+@click.argument("profile", required=False, shell_complete=completing("profile"))
+@click.option(
+    "--agent",
+    help="An agent whose key lies in the home, instead of a profile.",
+    shell_complete=completing("agent"),
+)
+@click.option("--host", type=click.Choice(HOSTS), default="claude-code", help="Whose file.")
+@click.option("--http", "url", help="Ask the daemon at this address instead of starting a process.")
+@asked_about_definitions
+def mcp_config(
+    ask: Asked, profile: str | None, *, agent: str | None, host: Host, url: str | None
+) -> None:
+    """Print the file that gives a host the tools of PROFILE; nothing secret is in it."""
+    if (profile is None) == (agent is None):
+        raise click.UsageError("name a profile, or an agent with --agent")
+    settings = ask.definitions()
+    who = ("--profile", profile) if profile is not None else ("--agent", str(agent))
+    source: dict[str, Any] = {}
+    if profile is not None:
+        bench = open_workbench(settings, ask.events, in_force=not ask.about_files)
+        resolve_profile(bench.catalogue, profile)
+        source = {"source": bench.source}
+    elif url is None:
+        _check_key(settings, str(agent))
+    config = (
+        stdio_config(host, own_server(settings, *who))
+        if url is None
+        else _over_http(host, _address(url))
+    )
+    if ask.as_json:
+        print_json({"host": host, "file": FILES[host], "config": config} | source)
+        return
+    print_json(config)
+    if source:
+        say_source(source, aside=True)
+    _say_where(host, str(profile or agent), url)
+
+
+@click.command("claude-args")
+@click.argument("profile", shell_complete=completing("profile"))
+@asked_about_definitions
+def claude_args(ask: Asked, profile: str) -> None:
+    """Print arguments for the Claude command line that match PROFILE."""
+    settings = ask.definitions()
+    bench = open_workbench(settings, ask.events, in_force=not ask.about_files)
+    grant = resolve_profile(bench.catalogue, profile)
+    grant = bench.fleet.with_made(grant, bench.catalogue)
+    server = own_server(settings, "--profile", profile)
+    arguments = claude_arguments(bench.catalogue.universe, grant, server)
+    if ask.as_json:
+        print_json({"profile": profile, "arguments": arguments, "source": bench.source})
+    else:
+        click.echo(shlex.join(arguments))
+        say_source({"source": bench.source}, aside=True)
+        next_step(f"tools {profile}", aside=True)
+
+
+def own_server(settings: Settings, *who: str) -> Server:
+    """How a host starts `remit mcp`, from any folder and with any environment."""
+    command, *before = own_command()
+    # Hosts pass few variables on, so a home that is not the usual one has to be said.
+    usual = settings.origins["home"].kind == "default"
+    home = () if usual else ("--home", str(settings.home))
+    return Server(command, (*before, "mcp", *who, *home))
+
+
+def _check_key(settings: Settings, agent: str) -> None:
+    """Make sure that `remit mcp --agent` will find the key of an agent.
+
+    Raises:
+        NotFoundError: it will not.
+    """
+    home = Home(settings.home)
+    named = re.fullmatch(CLIENT_NAME, agent) is not None
+    if named and any((folder / f"{agent}.key").is_file() for folder in (home.keys, home.agents)):
+        return
+    raise NotFoundError(
+        f"there is no key of {agent!r} in {settings.home}",
+        hint="make one: remit key new CLIENT_NAME --profile PROFILE; or name a profile",
+    )
+
+
+def _address(text: str) -> str:
+    """Check an address and complete it.
+
+    Raises:
+        InvalidDataError: it is none, or it holds a secret.
+    """
+    try:
+        found = urlsplit(text)
+        port = found.port
+    except ValueError:
+        found, port = urlsplit(""), None
+    if found.scheme not in ("http", "https") or not found.hostname or port == 0:
+        hint = f"as in http://127.0.0.1:7421{_MCP_PATH}"
+        raise InvalidDataError(f"{text!r} is not the address of a daemon", hint=hint)
+    if "@" in found.netloc or found.query or found.fragment:
+        hint = "the token goes into a header, by the name of a variable"
+        raise InvalidDataError("an address must hold no secret, so no '@', '?' or '#'", hint=hint)
+    return urlunsplit(found._replace(path=_MCP_PATH if found.path in ("", "/") else found.path))
+
+
+def _over_http(host: Host, url: str) -> dict[str, Any]:
+    config = http_config(host, url)
+    if config is None:
+        raise InvalidDataError(
+            f"{host} reads no address from its file, and a token would have to stand in it",
+            hint="leave --http out: it then starts `remit mcp`, which finds the daemon",
+        )
+    return config
+
+
+def _say_where(host: Host, who: str, url: str | None) -> None:
+    """Tell on stderr where it goes, so that stdout can be the file."""
+    desktop = host == "claude-desktop"
+    folder = "its own folder (Settings, Developer, Edit Config)" if desktop else "the project"
+    lines = [
+        f"# {host} reads {FILES[host]} in {folder}",
+        f"# is there one already, then add {SERVER_NAME!r} to its {servers_key(host)!r}",
+    ]
+    if url is not None:
+        way = "asks for the token" if host == "vscode" else f"takes the token from {TOKEN_VARIABLE}"
+        lines.append(f"# {host} {way}; the token says who asks, whatever stands here")
+    for line in lines:
+        click.echo(line, err=True)
+    next_step(f"tools {who}" if url is None else "key token NAME", aside=True)

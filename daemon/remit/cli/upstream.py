@@ -1,4 +1,4 @@
-"""Outside MCP servers: upstream list, check, add, remove, import."""
+"""Other MCP servers: upstream list, check, add, remove."""
 
 import sys
 from collections.abc import Iterable, Mapping
@@ -7,8 +7,9 @@ from typing import Any
 
 import click
 
+from remit.app.upstream_looks import describe_servers
+from remit.cli.commands import as_invoked
 from remit.cli.connection import daemon_answers
-from remit.cli.invocation import as_invoked
 from remit.cli.options import SECONDS, Asked, asked
 from remit.cli.outcome import (
     NO,
@@ -23,11 +24,17 @@ from remit.config.settings.home import Home
 from remit.config.settings.lock import running_pid
 from remit.config.settings.table import Settings
 from remit.errors import NotFoundError
+from remit.features.upstreams.edit import check_entries, without_server
 from remit.features.upstreams.file import STARTS, TRUST, inspect_upstreams, upstreams_path
+from remit.features.upstreams.store import change_upstreams
 from remit.model.place import DefinitionError
 from remit.model.suggest import did_you_mean
 
-# Which outside servers there are: upstream add, upstream remove.
+_NAME = 20
+_TOOL = 32
+_PATIENCE = 130.0
+_MARKS = {"ready": "green", "failing": "red", "stopped": "red", "starting": "yellow"}
+_MOST_SHOWN = 40
 
 
 @click.command()
@@ -48,8 +55,6 @@ from remit.model.suggest import did_you_mean
 @asked
 def add(ask: Asked, name: str, command: tuple[str, ...], *, replace: bool, **given: Any) -> None:
     """Write a server into upstreams.yaml; comments and everything else in it stay."""
-    from remit.features.upstreams.edit import check_entries  # noqa: PLC0415 - only for edits
-
     settings = ask.servers()
     entry = _entry(command, given)
     warnings = check_entries({name: entry})
@@ -133,9 +138,6 @@ def _pairs(texts: Iterable[str]) -> dict[str, str]:
 @asked
 def remove(ask: Asked, name: str) -> None:
     """Take a server out of upstreams.yaml; what was decided about its tools is kept."""
-    from remit.features.upstreams.edit import without_server  # noqa: PLC0415 - only for edits
-    from remit.features.upstreams.store import change_upstreams  # noqa: PLC0415
-
     settings = ask.servers()
     path = upstreams_path(settings)
     there = [one.name for one in readable(path).upstreams]
@@ -155,16 +157,6 @@ def remove(ask: Asked, name: str) -> None:
 def _say_secrets(names: list[str]) -> None:
     if names:
         say(f"  set where the daemon is started: {', '.join(names)}  (or NAME_FILE with a path)")
-
-
-# How outside servers are: upstream list, upstream check.
-
-
-_NAME = 20
-_TOOL = 32
-_PATIENCE = 130.0
-_MARKS = {"ready": "green", "failing": "red", "stopped": "red", "starting": "yellow"}
-_MOST_SHOWN = 40
 
 
 @click.command("list")
@@ -193,7 +185,6 @@ def _listed(settings: Settings) -> dict[str, Any]:
     with daemon_answers(settings) as daemon:
         if daemon is not None:
             return daemon.upstreams()
-    from remit.app.upstream_looks import describe_servers  # noqa: PLC0415 - pins, only without one
 
     return describe_servers(settings)
 
@@ -258,6 +249,7 @@ def _checked(settings: Settings, names: tuple[str, ...]) -> list[dict[str, Any]]
     chosen_here = tuple(there[name] for name in dict.fromkeys(names)) or found.upstreams
     if not chosen_here:
         return []
+
     from remit.app.upstream_check import check_servers  # noqa: PLC0415 - anyio, mcp and the scanner
 
     return check_servers(settings, chosen_here)

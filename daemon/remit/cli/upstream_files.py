@@ -1,14 +1,15 @@
-"""Writing to upstreams.yaml, and whether a running daemon has taken it up."""
+"""Writing to upstreams.yaml, and whether a running daemon has taken it up; upstream import."""
 
 import shlex
 import sys
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from remit.cli.connection import daemon_answers
 from remit.cli.options import Asked, asked
 from remit.cli.outcome import (
     NO,
@@ -22,17 +23,17 @@ from remit.config.settings.home import Home
 from remit.config.settings.lock import running_pid
 from remit.config.settings.table import Settings
 from remit.errors import ConflictError, NotFoundError, RemitError
+from remit.features.upstreams.edit import with_servers
 from remit.features.upstreams.file import TRUST, UpstreamFile, inspect_upstreams, upstreams_path
+from remit.features.upstreams.hosts.files import HostFile, read_host_file
+from remit.features.upstreams.hosts.importing import HostImport, server_names, take_servers
+from remit.features.upstreams.store import change_upstreams
 from remit.model.place import DefinitionError
 from remit.model.suggest import did_you_mean
 
-if TYPE_CHECKING:
-    from remit.features.upstreams.hosts.files import HostFile
-    from remit.features.upstreams.hosts.importing import HostImport
-
-
 _PATIENCE = 5.0
 _PAUSE = 0.05
+_FOUND = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 def write_servers(
@@ -43,9 +44,6 @@ def write_servers(
     Raises:
         ConflictError: one of them is there already, and is not to be replaced.
     """
-    from remit.features.upstreams.edit import with_servers  # noqa: PLC0415 - only for edits
-    from remit.features.upstreams.store import change_upstreams  # noqa: PLC0415
-
     path = upstreams_path(settings)
     there = {one.name for one in readable(path).upstreams}
     taken = sorted(there & entries.keys())
@@ -93,7 +91,6 @@ def _told(*, is_there: bool | None, message: str) -> dict[str, Any]:
 
 
 def _wait_for(settings: Settings, there: set[str], gone: set[str]) -> bool:
-    from remit.cli.connection import daemon_answers  # noqa: PLC0415 - zmq, only with a daemon
 
     deadline = time.monotonic() + _PATIENCE
     with daemon_answers(settings) as daemon:
@@ -103,12 +100,6 @@ def _wait_for(settings: Settings, there: set[str], gone: set[str]) -> bool:
                 return True
             time.sleep(_PAUSE)
     return False
-
-
-# Taking over the servers of a host: upstream import.
-
-
-_FOUND = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.command("import")
@@ -131,9 +122,6 @@ def import_(
 
     All or nothing. No secret is written down: each gets a name, and you are told which to set.
     """
-    from remit.features.upstreams.hosts.files import read_host_file  # noqa: PLC0415 - only for imports
-    from remit.features.upstreams.hosts.importing import take_servers  # noqa: PLC0415
-
     settings = ask.servers()
     path = upstreams_path(settings)
     host = read_host_file(file, Path.cwd())
@@ -153,7 +141,6 @@ def import_(
 
 
 def _chosen(servers: Mapping[str, Any], only: tuple[str, ...]) -> list[str]:
-    from remit.features.upstreams.hosts.importing import server_names  # noqa: PLC0415 - only for imports
 
     ours = {name: source for source, name in server_names(servers).items()}
     for name in only:

@@ -1,4 +1,4 @@
-"""Outside servers without processes: links that keep the contract of the real one."""
+"""Upstream servers without processes: links that keep the contract of the real one."""
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -13,7 +13,7 @@ from remit.app.assemble import make_services
 from remit.errors import UnavailableError
 from remit.features.upstreams.client.types import CallOutcome, Health, Listing, Progress
 from remit.features.upstreams.handler import serve_tool
-from remit.features.upstreams.restore import Outside, restore_servers
+from remit.features.upstreams.restore import UpstreamSources, restore_servers
 from remit.features.upstreams.router import OnListed, Switchboard
 from remit.kernel.authority.handlers import HandlerTable
 from remit.kernel.authority.keyring import KeyRing
@@ -22,14 +22,14 @@ from remit.kernel.dispatch.dispatcher import Dispatcher
 from remit.kernel.store.memory import MemoryStore
 from remit.model.agent import Agent, AgentSpec
 from remit.model.principal import OPERATOR, Principal
-from remit.model.upstream import OutsideTool, Upstream
+from remit.model.upstream import Upstream, UpstreamTool
 from remit_client.wire import Answer
 
 
 class FakeLink:
     """A server in this process: it lists `tools`, and each call is written down in `calls`."""
 
-    def __init__(self, upstream: Upstream, on_listed: OnListed, tools: list[OutsideTool]) -> None:
+    def __init__(self, upstream: Upstream, on_listed: OnListed, tools: list[UpstreamTool]) -> None:
         self.upstream = upstream
         self.tools = tools
         self.calls: list[tuple[str, dict[str, Any]]] = []
@@ -85,7 +85,7 @@ class FakeLink:
 
 
 class OutsideDesk:
-    """A daemon without sockets and processes, with outside servers that a test plays."""
+    """A daemon without sockets and processes, with upstream servers that a test plays."""
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class OutsideDesk:
     ) -> None:
         self.folder = folder
         self.upstreams = list(upstreams)
-        self.tools: dict[str, list[OutsideTool]] = {}
+        self.tools: dict[str, list[UpstreamTool]] = {}
         self.links: dict[str, FakeLink] = {}
         self.read: Callable[[], tuple[Upstream, ...]] = lambda: tuple(self.upstreams)
         self._extra = extra
@@ -130,7 +130,9 @@ class OutsideDesk:
             KeyRing("operator-key", self.authority.fleet),
             clock=lambda: self.now,
             wall_clock=lambda: self.now,
-            outside=Outside(self._read_now, self.folder, self._make_link, restored),
+            upstream_sources=UpstreamSources(
+                self._read_now, self.folder, self._make_link, restored
+            ),
         )
         self.dispatcher = Dispatcher(self.services, timeout=5)
         async with self.services.upstreams.running():
@@ -138,7 +140,7 @@ class OutsideDesk:
 
     @property
     def served(self) -> set[str]:
-        """The events of outside tools that are in force."""
+        """The events of upstream tools that are in force."""
         return {name for name in self.authority.catalogue.universe.names if name[:4] == "mcp:"}
 
     def agent(self, name: str, profile: str) -> Principal:

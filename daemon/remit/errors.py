@@ -16,7 +16,7 @@
     ├── LimitError                 limit_exceeded      details.retry_after
     ├── ApprovalPendingError       approval_pending    it runs once it is approved; details.review
     ├── FetchError                 fetch_failed        nothing came from outside; details.reason
-    ├── ToolFailedError            tool_failed         an outside tool said so; details.content
+    ├── ToolFailedError            tool_failed         an upstream tool said so; details.content
     ├── UnavailableError           unavailable         a server or command is not there now
     ├── StoreError                 store_unavailable
     ├── HandlerError               invalid_handler     a decorated function that cannot be served
@@ -147,13 +147,13 @@ class FetchError(RemitError):
 
 
 class ToolFailedError(RemitError):
-    """An outside tool was called and answered that it failed; `details.content` is what it said."""
+    """An upstream tool was called and told that it failed; `details.content` is what it said."""
 
     code = "tool_failed"
 
 
 class UnavailableError(RemitError):
-    """An outside server or a command is not there now; `details.reason` says why."""
+    """An upstream server or a command is not there now; `details.reason` says why."""
 
     code = "unavailable"
 

@@ -1,4 +1,4 @@
-"""A site with outside servers: what they say, what reached them, and what is decided about them."""
+"""A site with upstream servers: what they say, what reached them and what is decided about them."""
 
 import json
 import sys
@@ -28,7 +28,7 @@ def tool(name: str, description: str = "", schema: Tool | None = None) -> Tool:
 
 
 class Outside:
-    """A site with outside servers, each with a file that says what its tools are."""
+    """A site with upstream servers, each with a file that says what its tools are."""
 
     def __init__(self, site: Site) -> None:
         self.site = site

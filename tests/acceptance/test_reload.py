@@ -87,7 +87,7 @@ def test_a_plan_is_refused_when_the_files_are_broken(site: Site) -> None:
 
 
 def write_everything(site: Site, word: str) -> None:
-    """A card, a skill and an outside server that tell of a word."""
+    """A card, a skill and an upstream server that tell of a word."""
     for folder in ("cards", f"skills/{word}"):
         (site.folder / folder).mkdir(parents=True, exist_ok=True)
     card = f"---\nid: {word}\nname: N\ndescription: D\ntriggers: {{keywords: [{word}]}}\n---\nT\n"
@@ -99,7 +99,7 @@ def write_everything(site: Site, word: str) -> None:
 
 
 def known(operator: Client) -> tuple[set[str], set[str], set[str]]:
-    """The cards, skills and outside servers that a daemon goes by."""
+    """The cards, skills and upstream servers that a daemon goes by."""
     cards = {one["id"] for one in operator.call("awareness:cards")["items"]}
     skills = {one["name"] for one in operator.call("skill:list")["items"]}
     servers = {one["name"] for one in operator.call("upstream:list")["items"]}
@@ -141,7 +141,7 @@ def test_a_reload_tells_of_servers_cards_and_skills_too(site: Site) -> None:
         assert report["skills"]["added"] == ["skill:second"]
         write_everything(site, "third")
         done = site.run("reload")
-        assert "outside servers: added third; removed second (1 in all)" in done.stdout
+        assert "upstream servers: added third; removed second (1 in all)" in done.stdout
         assert "cards: added third; 1 problem (2 in all)" in done.stdout
         assert "skills and manifests: added skill:third (3 in all)" in done.stdout
         assert "cards/first.md:1" in done.stderr

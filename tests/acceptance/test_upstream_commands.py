@@ -1,4 +1,4 @@
-"""Outside servers beside a running daemon: added, checked, approved, used, taken out."""
+"""Upstream servers beside a running daemon: added, checked, approved, used, taken out."""
 
 import json
 import sys

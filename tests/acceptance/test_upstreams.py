@@ -1,4 +1,4 @@
-"""Outside servers behind a real daemon: what is trusted is callable, and nothing else is."""
+"""Upstream servers behind a real daemon: what is trusted is callable, and nothing else is."""
 
 import json
 import re
@@ -421,5 +421,5 @@ def test_an_agent_sees_only_servers_of_which_it_may_use_a_tool(outside: Outside)
             assert [one["tool"] for one in item["tools"]] == ["find_it"]
             assert "trust" not in item
             assert ann.call("upstream:check", {"name": "free"})["found"] == 1
-            with pytest.raises(RemitError, match="no outside server 'other' that you may use"):
+            with pytest.raises(RemitError, match="no upstream server 'other' that you may use"):
                 ann.call("upstream:check", {"name": "other"})

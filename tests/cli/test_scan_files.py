@@ -14,7 +14,7 @@ from tests.cli.shell import Shell
 import remit
 import remit_client
 from remit.features.upstreams.pins import KnownServer, Pin
-from remit.model.upstream import OutsideTool
+from remit.model.upstream import UpstreamTool
 
 
 @pytest.mark.parametrize("form", ["list", "rpc", "tools"])
@@ -127,8 +127,8 @@ def test_what_is_installed_is_scanned_where_it_stands(shell: Shell) -> None:
 
 
 def test_outside_tools_are_scanned_as_trusted_and_as_they_wait(shell: Shell) -> None:
-    def poisoned(name: str) -> OutsideTool:
-        return OutsideTool(name=name, description=CONCEAL)
+    def poisoned(name: str) -> UpstreamTool:
+        return UpstreamTool(name=name, description=CONCEAL)
 
     pins = {
         "old": Pin(segment="old", status="trusted", tool=poisoned("old")),

@@ -1,4 +1,4 @@
-"""Outside servers without a daemon: what the files know, and asking a server once."""
+"""Upstream servers without a daemon: what the files know, and asking a server once."""
 
 import json
 import os
@@ -17,7 +17,7 @@ import remit_client
 from remit.config.settings.home import Home
 from remit.features.upstreams.file import read_upstreams
 from remit.features.upstreams.pins import KnownServer, Pin, write_pins
-from remit.model.upstream import OutsideTool
+from remit.model.upstream import UpstreamTool
 
 DUMP = {
     "protocol": "2025-11-25",
@@ -31,7 +31,7 @@ DUMP = {
         {"name": "wipe", "description": "Wipe all.", "inputSchema": {"type": "object"}},
     ],
 }
-GET_TIME = OutsideTool(
+GET_TIME = UpstreamTool(
     name="get_time",
     description="Tell the time.",
     input_schema={"type": "object", "properties": {"zone": {"type": "string"}}},
@@ -45,7 +45,7 @@ def add(shell: Shell, name: str, dump: Any = None, *options: str) -> None:
     assert shell.run("upstream", "add", name, *options, "--", *server).code == 0
 
 
-def trust(shell: Shell, name: str, *tools: OutsideTool, **more: Any) -> None:
+def trust(shell: Shell, name: str, *tools: UpstreamTool, **more: Any) -> None:
     """Keep pins as a daemon would."""
     home = Home(shell.folder / "home")
     (upstream,) = (one for one in read_upstreams(home.upstreams_file) if one.name == name)
@@ -120,7 +120,7 @@ def test_what_is_trusted_at_first_use_would_be_served(shell: Shell) -> None:
 
 def test_a_changed_and_a_poisoned_tool_are_told_and_make_the_check_fail(shell: Shell) -> None:
     add(shell, "clock")
-    trust(shell, "clock", OutsideTool(name="get_time", description="Something else."))
+    trust(shell, "clock", UpstreamTool(name="get_time", description="Something else."))
     (server,) = shell.json("upstream", "check", code=1)["servers"]
     reasons = {tool["tool"]: tool["reason"] for tool in server["tools"]}
     assert "changed" in reasons["get_time"]
@@ -176,7 +176,7 @@ def definitions(shell: Shell) -> tuple[str, ...]:
 def test_questions_know_the_events_of_trusted_tools(shell: Shell) -> None:
     files = definitions(shell)
     add(shell, "clock")
-    trust(shell, "clock", GET_TIME, OutsideTool(name="wipe", description="Wipe all."))
+    trust(shell, "clock", GET_TIME, UpstreamTool(name="wipe", description="Wipe all."))
     assert shell.json("can", "reader", "mcp:clock:get_time", *files)["allowed"] is True
     assert shell.json("can", "reader", "mcp:clock:wipe", *files, code=1)["allowed"] is False
     assert shell.json("why", "reader", "mcp:clock:get_time", *files)["allowed"] is True
@@ -198,7 +198,7 @@ def test_discovery_without_a_daemon_finds_outside_tools(shell: Shell) -> None:
 def test_lint_shows_outside_tools_that_no_capability_holds(shell: Shell) -> None:
     files = definitions(shell)
     add(shell, "clock")
-    trust(shell, "clock", GET_TIME, OutsideTool(name="wipe", description="Wipe all."))
+    trust(shell, "clock", GET_TIME, UpstreamTool(name="wipe", description="Wipe all."))
     found = shell.json("lint", *files, code=1)
     outside = [one for one in found["unmapped_events"] if one["name"].startswith("mcp:")]
     assert [one["name"] for one in outside] == ["mcp:clock:wipe"]

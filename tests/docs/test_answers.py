@@ -153,7 +153,7 @@ def home() -> Iterator[Path]:
 
 
 def add_server(home: Path) -> None:
-    """An outside server with one tool."""
+    """An upstream server with one tool."""
     state = home / ".local" / "state" / "remit"
     state.mkdir(parents=True, mode=0o700)
     tools = [{"name": "take_note", "inputSchema": {"type": "object"}}]

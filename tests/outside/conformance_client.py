@@ -1,4 +1,4 @@
-"""A link to an outside server as the conformance suite starts it: conformance_client.py URL.
+"""A link to an upstream server as the conformance suite starts it: conformance_client.py URL.
 
 It lists the tools of the server and calls each one, as a daemon does for agents that ask.
 """
@@ -13,12 +13,12 @@ import anyio
 from remit.errors import RemitError
 from remit.features.upstreams.client.client import Link
 from remit.features.upstreams.client.types import Listing
-from remit.model.upstream import OutsideTool, Upstream
+from remit.model.upstream import Upstream, UpstreamTool
 
 EXAMPLES = {"integer": 2, "number": 2, "boolean": True, "string": "text", "object": {}, "array": []}
 
 
-def arguments_for(tool: OutsideTool, listing: Listing) -> dict[str, Any]:
+def arguments_for(tool: UpstreamTool, listing: Listing) -> dict[str, Any]:
     """Something that fits the schema; one tool wants to see what arrived of another's."""
     fields = tool.input_schema.get("properties", {})
     wanted = tool.input_schema.get("required", [])

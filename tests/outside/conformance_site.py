@@ -84,7 +84,7 @@ def conformance_daemon() -> Generator[Daemon]:
 
 
 def borrowed(operator: Client) -> int:
-    """How many tools of outside servers are served."""
+    """How many tools of upstream servers are served."""
     return int(operator.call("system:discover", {"namespace": "mcp"})["total"])
 
 

@@ -1,4 +1,4 @@
-"""An outside server for the conformance suite: a schema that must arrive as written."""
+"""An upstream server for the conformance suite: a schema that must arrive as written."""
 
 import anyio
 import mcp_types as types

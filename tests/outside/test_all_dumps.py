@@ -23,7 +23,7 @@ OURS = {"get_current_time", "list_directory", "read_file", "write_file"}
 TOOLS, COLLISIONS, SERVERS = 356, 13, 31
 CAPABILITY = """
   borrowed:
-    description: Tools of outside servers
+    description: Tools of upstream servers
     event_patterns: ["mcp:*"]
 """
 

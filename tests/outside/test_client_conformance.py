@@ -1,4 +1,4 @@
-"""The conformance suite as an outside server: what our links send, and what they refuse."""
+"""The conformance suite as an upstream server: what our links send, and what they refuse."""
 
 import json
 import shlex

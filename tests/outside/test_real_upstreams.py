@@ -21,7 +21,7 @@ from remit_client.sync import Client
 COUNTS = {"everything": 13, "filesystem": 14, "memory": 9, "time": 2, "git": 12}
 CAPABILITY = """
   borrowed:
-    description: Tools of outside servers
+    description: Tools of upstream servers
     event_patterns: ["mcp:*"]
 """
 LATER = "time"
@@ -92,7 +92,7 @@ def daemon(outside: Outside) -> Iterator[Daemon]:
 
 
 def waiting(daemon: Daemon) -> list[dict[str, Any]]:
-    """The outside tools that wait for a review."""
+    """The upstream tools that wait for a review."""
     with daemon.operator() as operator:
         found = operator.call("review:list", {"kind": "tool"})["items"]
     return [one for one in found if one["status"] == "pending"]

@@ -19,7 +19,7 @@ from tests.outside.parts import Outside
 TOOLS = 13
 CAPABILITY = """
   borrowed:
-    description: Tools of an outside server
+    description: Tools of an upstream server
     event_patterns: ["mcp:*"]
 """
 

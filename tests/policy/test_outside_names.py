@@ -1,18 +1,18 @@
-"""What the tools of an outside server are called here, and what is said of them."""
+"""What the tools of an upstream server are called here, and what is said of them."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from remit.model.names import parse_event_name
-from remit.model.upstream import OutsideTool, Upstream
+from remit.model.upstream import Upstream, UpstreamTool
 from remit.policy.tool_names import (
     effect_of,
     is_let_in,
-    outside_event,
-    outside_spec,
     segments,
     server_of,
+    upstream_event,
+    upstream_spec,
     visible,
 )
 
@@ -38,7 +38,7 @@ def test_every_tool_has_an_event_of_its_own(tools: set[str]) -> None:
     assert found.keys() == tools
     assert len(set(found.values())) == len(tools)
     for segment in found.values():
-        assert parse_event_name(outside_event("a" * 32, segment))
+        assert parse_event_name(upstream_event("a" * 32, segment))
 
 
 @given(st.sets(NAMES | FEW, max_size=8), st.sets(NAMES | FEW, max_size=8))
@@ -62,25 +62,25 @@ def test_only_events_of_outside_servers_have_one() -> None:
 @pytest.mark.parametrize(
     ("tool", "effect"),
     [
-        pytest.param(OutsideTool(name="get"), "destructive", id="nothing-said"),
-        pytest.param(OutsideTool(name="x", annotations={"readOnlyHint": True}), "read", id="read"),
+        pytest.param(UpstreamTool(name="get"), "destructive", id="nothing-said"),
+        pytest.param(UpstreamTool(name="x", annotations={"readOnlyHint": True}), "read", id="read"),
         pytest.param(
-            OutsideTool(name="x", annotations={"readOnlyHint": "yes"}), "destructive", id="no-flag"
+            UpstreamTool(name="x", annotations={"readOnlyHint": "yes"}), "destructive", id="no-flag"
         ),
         pytest.param(
-            OutsideTool(name="x", annotations={"destructiveHint": False}), "write", id="write"
+            UpstreamTool(name="x", annotations={"destructiveHint": False}), "write", id="write"
         ),
-        pytest.param(OutsideTool(name="say_a"), "write", id="a-pattern"),
-        pytest.param(OutsideTool(name="say_all"), "read", id="the-longest-pattern"),
+        pytest.param(UpstreamTool(name="say_a"), "write", id="a-pattern"),
+        pytest.param(UpstreamTool(name="say_all"), "read", id="the-longest-pattern"),
         pytest.param(
-            OutsideTool(name="say_all_b", annotations={"readOnlyHint": True}),
+            UpstreamTool(name="say_all_b", annotations={"readOnlyHint": True}),
             "destructive",
             id="the-exact-name",
         ),
     ],
 )
 def test_the_operator_says_what_a_tool_does_before_the_tool_does(
-    tool: OutsideTool, effect: str
+    tool: UpstreamTool, effect: str
 ) -> None:
     said = {"say_*": "write", "say_al*": "read", "say_all_b": "destructive"}
     assert effect_of(upstream(effects=said), tool) == effect
@@ -97,7 +97,7 @@ def test_what_is_excluded_is_kept_out_even_when_it_is_included(tool: str, *, let
 
 def test_nothing_invisible_is_said_of_a_tool() -> None:
     hidden = "\n\n  Tells\u200b the\u202e time\ufe0f\U000e0041 \x1b[31mnow\nand more"
-    spec = outside_spec(upstream(), OutsideTool(name="now", description=hidden), "now")
+    spec = upstream_spec(upstream(), UpstreamTool(name="now", description=hidden), "now")
     assert spec.summary == "Tells the time [31mnow"
     assert (spec.capability, spec.content, spec.open_world) == (None, True, True)
 

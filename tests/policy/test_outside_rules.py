@@ -1,4 +1,4 @@
-"""Rules about outside tools that are not there: told, and never in the way."""
+"""Rules about upstream tools that are not there: told, and never in the way."""
 
 import pytest
 from tests.fakes import texts

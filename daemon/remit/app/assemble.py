@@ -24,7 +24,7 @@ from remit.features.extensions.service import Extensions
 from remit.features.messages.mailbox import Mailbox
 from remit.features.reviews.approvals import Approvals
 from remit.features.reviews.capabilities import CapabilityReviews
-from remit.features.upstreams.restore import Outside, no_servers
+from remit.features.upstreams.restore import UpstreamSources, no_servers
 from remit.features.upstreams.reviews import ToolReviews
 from remit.features.upstreams.service import Upstreams
 from remit.kernel.audit.archive import Archive
@@ -105,7 +105,7 @@ def make_services(  # noqa: PLR0913 - one argument a part
     search: Search | None = None,
     extension_modules: Iterable[str] = (),
     cards: Cards | None = None,
-    outside: Outside | None = None,
+    upstream_sources: UpstreamSources | None = None,
 ) -> Services:
     """Put the long-lived parts together."""
     lapsing_clock = ForwardClock(wall_clock, clock)
@@ -128,7 +128,7 @@ def make_services(  # noqa: PLR0913 - one argument a part
     upstreams = Upstreams(
         authority,
         reloader,
-        outside or no_servers(authority.current.table),
+        upstream_sources or no_servers(authority.current.table),
         tell=courier.publish,
         clock=wall_clock,
     )

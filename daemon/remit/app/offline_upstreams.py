@@ -1,4 +1,4 @@
-"""The events of outside tools for commands without a daemon: what is trusted, by what is kept.
+"""The events of upstream tools for commands without a daemon: what is trusted, by what is kept.
 
 No server is started. A file of servers that cannot be read has no events here; `remit check` says
 what is wrong with it.
@@ -30,7 +30,7 @@ class _NoBoard:
         raise UnavailableError(message, hint="start one: remit serve")
 
 
-def outside_handlers(settings: Settings) -> dict[str, Handler]:
+def upstream_handlers(settings: Settings) -> dict[str, Handler]:
     """A handler for each trusted tool of each server that is written down, by event."""
     file = _file(settings)
     if file.errors or not file.upstreams:
@@ -46,7 +46,7 @@ def outside_handlers(settings: Settings) -> dict[str, Handler]:
     return handlers
 
 
-def outside_problems(settings: Settings) -> tuple[Problem, ...]:
+def upstream_problems(settings: Settings) -> tuple[Problem, ...]:
     """What is wrong with the file of servers, and with what is kept about them."""
     file = _file(settings)
     return (*file.problems, *(_pins(settings, file).problems if file.upstreams else ()))

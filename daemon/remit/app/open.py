@@ -44,10 +44,10 @@ async def open_services(
     decisions = await load_decisions(store)
     search = configured_search(settings)
     restored = await restore(store, table, search.gather, settings.extension_modules, bring_in)
-    outside = await configured_servers(settings, restored.table)
+    upstream_sources = await configured_servers(settings, restored.table)
     kept = await recall(store)
     authority, difference = await open_authority(
-        outside.restored.table,
+        upstream_sources.restored.table,
         lambda: definition_files(settings),
         store,
         approvals=approvals_in(decisions),
@@ -77,7 +77,7 @@ async def open_services(
         search=search,
         extension_modules=settings.extension_modules,
         cards=configured_cards(settings),
-        outside=outside,
+        upstream_sources=upstream_sources,
     )
     services.extensions.begin(restored)
     await services.approvals.load()

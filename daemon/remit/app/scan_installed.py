@@ -23,7 +23,7 @@ from remit.policy.universe import make_universe
 
 
 def installed_files(settings: Settings) -> Iterator[tuple[Path, Kind | None]]:
-    """Every file of skills, cards and outside tools that the settings lead to."""
+    """Every file of skills, cards and upstream tools that the settings lead to."""
     for directory in directories(os.environ, Path.cwd(), settings.capability_dirs):
         yield from ((path, None) for path in walk(directory.path))
     for root in searched_for_cards(settings):

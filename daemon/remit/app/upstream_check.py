@@ -1,4 +1,4 @@
-"""Asking outside servers once, without a daemon: what they have, and what would become of it.
+"""Asking upstream servers once, without a daemon: what they have, and what would become of it.
 
 Nothing is written: what is trusted is decided by a daemon and its operator.
 """

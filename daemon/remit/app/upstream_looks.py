@@ -1,4 +1,4 @@
-"""Outside servers as the files tell them, in the shape in which a daemon tells them."""
+"""Upstream servers as the files tell them, in the shape in which a daemon tells them."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from remit.config.settings.table import Settings
 from remit.features.upstreams.file import inspect_upstreams, upstreams_path
 from remit.features.upstreams.pins import KnownServer, Pin, Pins, read_pins
 from remit.model.upstream import Upstream
-from remit.policy.tool_names import effect_of, is_let_in, outside_event, visible
+from remit.policy.tool_names import effect_of, is_let_in, upstream_event, visible
 
 OFFLINE = "offline"
 """The state of a server that nobody has asked."""
@@ -59,7 +59,7 @@ def _tool_view(upstream: Upstream, name: str, pin: Pin) -> dict[str, Any]:
     shown = pin.tool or pin.pending
     return {
         "tool": visible(name, _NAME),
-        "event": outside_event(upstream.name, pin.segment),
+        "event": upstream_event(upstream.name, pin.segment),
         "status": "gone" if pin.gone else pin.status,
         "effect": effect_of(upstream, shown) if shown else None,
         "served": pin.is_served(upstream.origin),

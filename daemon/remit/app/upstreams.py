@@ -1,4 +1,4 @@
-"""Outside servers beside the daemon: where they are written down, and their links."""
+"""Upstream servers beside the daemon: where they are written down, and their links."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -12,7 +12,7 @@ from remit.config.settings.home import Home
 from remit.config.settings.table import Settings
 from remit.features.upstreams.file import read_upstreams, upstreams_path
 from remit.features.upstreams.handler import serve_tool
-from remit.features.upstreams.restore import Outside, restore_servers
+from remit.features.upstreams.restore import UpstreamSources, restore_servers
 from remit.features.upstreams.router import Switchboard
 from remit.features.upstreams.secrets import secret_value
 from remit.kernel.authority.handlers import HandlerTable
@@ -31,8 +31,8 @@ Stamp = tuple[int, int, int] | None
 """What tells one content of a file from another: its inode, time and size; None: it is absent."""
 
 
-async def configured_servers(settings: Settings, table: HandlerTable) -> Outside:
-    """Outside servers as the settings want them; what was trusted is in the table again."""
+async def configured_servers(settings: Settings, table: HandlerTable) -> UpstreamSources:
+    """Upstream servers as the settings want them; what was trusted is in the table again."""
     home, path = Home(settings.home), upstreams_path(settings)
     launcher = tethered(str(home.path.resolve()))
 
@@ -47,7 +47,7 @@ async def configured_servers(settings: Settings, table: HandlerTable) -> Outside
     board = Switchboard()
     serve = partial(serve_tool, board)
     restored = await restore_servers(table, read, home.upstreams, board, serve)
-    return Outside(read, home.upstreams, make_link, restored)
+    return UpstreamSources(read, home.upstreams, make_link, restored)
 
 
 @asynccontextmanager

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import msgspec
 
 from remit.app.handlers import load_all_handlers
-from remit.app.offline_upstreams import outside_handlers
+from remit.app.offline_upstreams import upstream_handlers
 from remit.config.definitions.files import Files, read_files, starter_dir
 from remit.config.settings.home import Home
 from remit.config.settings.home_files import check_file
@@ -191,7 +191,7 @@ def load_universe(
     if events is not None:
         return make_universe(read_event_list(events)), {}, ()
     loaded = load_all_handlers(settings)
-    handlers = {**outside_handlers(settings), **loaded.handlers}
+    handlers = {**upstream_handlers(settings), **loaded.handlers}
     specs = [handler.spec for handler in handlers.values()]
     return make_universe(specs), handlers, loaded.failures
 
@@ -288,22 +288,24 @@ def explain_subject(
         NotFoundError: there is neither.
     """
     fleet, catalogue = bench.fleet, bench.catalogue
-    outside = partial(_outside_obstacle, settings)
+    find_obstacle = partial(_upstream_obstacle, settings)
     if is_agent(bench, subject, files_first=files_first):
-        return explain_holder(fleet, catalogue, subject, event, session=session, outside=outside)
-    return explain_profile(fleet, catalogue, subject, event, outside=outside)
+        return explain_holder(
+            fleet, catalogue, subject, event, session=session, find_obstacle=find_obstacle
+        )
+    return explain_profile(fleet, catalogue, subject, event, find_obstacle=find_obstacle)
 
 
-def _outside_obstacle(settings: Settings, event: str) -> Obstacle | None:
+def _upstream_obstacle(settings: Settings, event: str) -> Obstacle | None:
     if not server_of(event):
         return None
     from remit.features.upstreams.file import inspect_upstreams, upstreams_path  # noqa: PLC0415
-    from remit.features.upstreams.obstacle import outside_obstacle  # noqa: PLC0415
-    from remit.features.upstreams.pins import read_pins  # noqa: PLC0415 - only for outside tools
+    from remit.features.upstreams.obstacle import upstream_obstacle  # noqa: PLC0415
+    from remit.features.upstreams.pins import read_pins  # noqa: PLC0415 - only for upstream tools
 
     upstreams = inspect_upstreams(upstreams_path(settings)).upstreams
     known = read_pins(Home(settings.home).upstreams, [one.name for one in upstreams]).known
-    return outside_obstacle({one.name: (one, known.get(one.name)) for one in upstreams}, event)
+    return upstream_obstacle({one.name: (one, known.get(one.name)) for one in upstreams}, event)
 
 
 def abandoned_agents(bench: Workbench) -> Iterator[Problem]:

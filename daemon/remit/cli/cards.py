@@ -177,7 +177,7 @@ def try_(ask: Asked, message: tuple[str, ...], *, session_type: str, scorer: str
 def scan(ask: Asked, path: tuple[Path, ...], *, sarif: str | None, min_severity: "Level") -> None:
     """Scan what models are shown for text that was written to steer them.
 
-    Without PATH: events, definitions, cards, skills, and the tools of outside servers. With PATH:
+    Without PATH: events, definitions, cards, skills, and the tools of upstream servers. With PATH:
     only these folders of skills, answers to tools/list, and mcpServers files of hosts.
     """
     _check_sarif(ask, sarif)

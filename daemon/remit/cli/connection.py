@@ -135,7 +135,7 @@ class DaemonQuestions:
         return answer
 
     def upstreams(self) -> dict[str, Any]:
-        """Every outside server that the caller may know of, page by page."""
+        """Every upstream server that the caller may know of, page by page."""
         answer: dict[str, Any] = self._remit.call("upstream:list")
         while answer["next"] is not None:
             page = self._remit.call("upstream:list", {"after": answer["next"]})
@@ -147,7 +147,7 @@ class DaemonQuestions:
         return answer
 
     def check_upstream(self, name: str, *, timeout: float) -> dict[str, Any]:
-        """Let the daemon ask an outside server for its tools."""
+        """Let the daemon ask an upstream server for its tools."""
         answer: dict[str, Any] = self._remit.call("upstream:check", {"name": name}, timeout=timeout)
         return answer
 

@@ -56,7 +56,7 @@ _TOLD = {
 }
 """What a plan tells beside what comes and goes."""
 _TOOLS = ("tools_shown", "tools_hidden")
-_PARTS = {"upstreams": "outside servers", "cards": "cards", "skills": "skills and manifests"}
+_PARTS = {"upstreams": "upstream servers", "cards": "cards", "skills": "skills and manifests"}
 
 
 @click.command()

@@ -68,7 +68,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
         return settings
 
     def servers(self) -> Settings:
-        """The settings for work on the file of outside servers.
+        """The settings for work on the file of upstream servers.
 
         Raises:
             SettingsError: the running daemon has another one.

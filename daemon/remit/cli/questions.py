@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from remit.app.offline_upstreams import outside_problems
+from remit.app.offline_upstreams import upstream_problems
 from remit.app.workbench import (
     abandoned_agents,
     explain_subject,
@@ -49,7 +49,7 @@ def check(ask: Asked) -> None:
     launch_user(settings)
     commands = Commands(settings.launch_commands)
     listed = list_warnings(commands, str(settings.origins["launch_commands"]))
-    outside = (*outside_problems(settings), *listed)
+    outside = (*upstream_problems(settings), *listed)
     step = "check   (after the next edit)"
     try:
         bench = open_workbench(settings, ask.events)

@@ -41,7 +41,7 @@ def review() -> None:
     type=click.Choice(["approval", "capability", "card", "tool"]),
     help="Only one kind.",
 )
-@click.option("--effect", type=click.Choice(EFFECTS), help="Only outside tools that do this.")
+@click.option("--effect", type=click.Choice(EFFECTS), help="Only upstream tools that do this.")
 @click.option("--full", is_flag=True, help="All that a yes would allow, with each change.")
 @asked
 def list_(ask: Asked, *, status: str, kind: str | None, effect: Effect | None, full: bool) -> None:
@@ -252,7 +252,7 @@ def _in_full(item: dict[str, Any]) -> list[str]:
 
 
 def _tool_lines(item: dict[str, Any]) -> list[str]:
-    """What a yes to an outside tool would be a yes to: all of it, or all that has changed."""
+    """What a yes to an upstream tool would be a yes to: all of it, or all that has changed."""
     lines = [
         f"{item['id']}@{item['fingerprint'][:_MARK]}",
         f"    {item['event']}, {_effect(item)}"

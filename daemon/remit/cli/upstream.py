@@ -162,7 +162,7 @@ def _say_secrets(names: list[str]) -> None:
 @click.command("list")
 @asked
 def list_(ask: Asked) -> None:
-    """List the outside servers: of the daemon, or of the files when none runs."""
+    """List the upstream servers: of the daemon, or of the files when none runs."""
     settings = ask.servers()
     answer = _listed(settings)
     if ask.as_json:

@@ -44,7 +44,7 @@ class Descriptor(msgspec.Struct, frozen=True, kw_only=True):
     description: str = ""
     category: str = ""
     server: str = ""
-    """The namespace or outside server that it belongs to."""
+    """The namespace or upstream server that it belongs to."""
     tags: tuple[str, ...] = ()
     parameters: tuple[Parameter, ...] = ()
     required_secrets: tuple[str, ...] = ()

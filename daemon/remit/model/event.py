@@ -25,7 +25,7 @@ class EventSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Its name for people, where hosts show one; empty: none."""
     effect: Effect | None = None
     effect_stated: bool = True
-    """False: nobody said what an outside tool does, and `effect` is the worst that it could be."""
+    """False: nobody said what an upstream tool does, and `effect` is the worst that it could be."""
     requires_auth: bool = True
     resource_intensive: bool = False
     open_world: bool = False
@@ -42,7 +42,7 @@ class EventSpec(msgspec.Struct, frozen=True, kw_only=True):
     content: bool = False
     """True: answers are MCP content, `{content: [blocks], structured_content?}`, and shown so."""
     vouched: bool = True
-    """False: an outside tool that was trusted unseen; see `policy.toolnames.held_back`."""
+    """False: an upstream tool that was trusted unseen; see `policy.toolnames.held_back`."""
     timeout: float | None = None
     since: str = ""
     aliases: tuple[EventName, ...] = ()

@@ -1,4 +1,4 @@
-"""Outside MCP servers as the operator wrote them down, and the tools that they show."""
+"""Upstream MCP servers as the operator wrote them down, and the tools that they show."""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -53,7 +53,7 @@ class Upstream(msgspec.Struct, frozen=True, kw_only=True):
         return f"{NAMESPACE}:{self.name}"
 
 
-class OutsideTool(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class UpstreamTool(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a server says about one of its tools; nobody here has checked it."""
 
     name: str
@@ -65,7 +65,7 @@ class OutsideTool(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
     def fingerprint(self, origin: str) -> str:
         """SHA-256 over everything that a model or a host would act on, and where it comes from."""
-        import hashlib  # noqa: PLC0415 - 3 ms that commands without outside tools need not pay
+        import hashlib  # noqa: PLC0415 - 3 ms that commands without upstream tools need not pay
 
         body = {
             "name": self.name,

@@ -5,9 +5,9 @@ to a caller among what that caller holds, so they tell nothing of what others ha
 would share a name, each of them gets the long form with `__` for the colon instead. A name that was
 shown once stays with its event: what comes later and wishes for it gets the long form.
 
-Tools of outside servers come after all others. `mcp:git:search` is shown as `search`, two servers'
+Tools of upstream servers come after all others. `mcp:git:search` is shown as `search`, two servers'
 as `mcp__git__search` and `mcp__web__search`; a name that an event of ours has or could have is
-never given to an outside tool of the same caller.
+never given to an upstream tool of the same caller.
 """
 
 import re
@@ -22,10 +22,10 @@ import msgspec
 from remit.model.descriptor import CALL_TOOL, META_TOOL
 from remit.model.event import Effect, EventSpec
 from remit.model.names import SEGMENT, EventName, parse_event_name
-from remit.model.upstream import NAMESPACE, OutsideTool, Upstream
+from remit.model.upstream import NAMESPACE, Upstream, UpstreamTool
 from remit.policy.universe import Universe
 
-_OUTSIDE = f"{NAMESPACE}:"
+_UPSTREAM = f"{NAMESPACE}:"
 _RESERVED = frozenset({META_TOOL, CALL_TOOL})
 """What the doors call tools of their own: no event is shown as one of them."""
 _LIMIT = 64
@@ -46,7 +46,7 @@ class _Wishes(msgspec.Struct, frozen=True, eq=False):
     plain: Mapping[str, tuple[str, str]]
     """For each event that can be called the name it wishes for, and the long form of its own."""
     doubtful: Mapping[str, frozenset[str]]
-    """Outside tools that nobody vouches for, and the events of ours whose name they have."""
+    """Upstream tools that nobody vouches for, and the events of ours whose name they have."""
 
 
 _wishes: "WeakKeyDictionary[Universe, _Wishes]" = WeakKeyDictionary()
@@ -84,8 +84,8 @@ def names_for(
     for event in held:
         if event not in names and event in renamed:
             names[event] = renamed[event]
-    ours: Candidates = {e: wishes[e] for e in held if not e.startswith(_OUTSIDE)}
-    theirs: Candidates = {e: wishes[e] for e in held if e.startswith(_OUTSIDE)}
+    ours: Candidates = {e: wishes[e] for e in held if not e.startswith(_UPSTREAM)}
+    theirs: Candidates = {e: wishes[e] for e in held if e.startswith(_UPSTREAM)}
     claimed = _RESERVED.union(kept.values())
     given, claimed = _settled(ours, claimed, names)
     given |= _settled(theirs, claimed, names)[0]
@@ -103,7 +103,7 @@ def is_sure(name: str) -> bool:
 
 
 def held_back(universe: Universe, events: Container[str]) -> frozenset[str]:
-    """The outside tools that somebody who holds `events` is not shown before a person looked.
+    """The upstream tools that somebody who holds `events` is not shown before a person looked.
 
     They are those with the name of a tool of ours that it holds as well.
     """
@@ -116,7 +116,7 @@ def held_back(universe: Universe, events: Container[str]) -> frozenset[str]:
 
 
 def shares_name(universe: Universe, event: str) -> bool:
-    """Tell whether an outside tool that nobody vouches for has the name of a tool of ours."""
+    """Tell whether an upstream tool that nobody vouches for has the name of a tool of ours."""
     return event in _wishes_of(universe).doubtful
 
 
@@ -131,12 +131,12 @@ def _wishes_of(universe: Universe) -> _Wishes:
 def _doubtful(
     universe: Universe, plain: Mapping[str, tuple[str, str]]
 ) -> dict[str, frozenset[str]]:
-    doubted = [e for e in plain if e.startswith(_OUTSIDE) and not universe.specs[e].vouched]
+    doubted = [e for e in plain if e.startswith(_UPSTREAM) and not universe.specs[e].vouched]
     if not doubted:
         return {}
     ours: dict[str, set[str]] = {}
     for event, names in plain.items():
-        if not event.startswith(_OUTSIDE):
+        if not event.startswith(_UPSTREAM):
             for name in names:
                 ours.setdefault(name, set()).add(event)
     return {e: frozenset(ours[plain[e][0]]) for e in doubted if plain[e][0] in ours}
@@ -225,7 +225,7 @@ def _fingerprinted(text: str, original: str, size: int) -> str:
     return f"{_FOREIGN.sub('_', text)[: _LIMIT - size - 1]}_{mark}"
 
 
-# The events that the tools of an outside server become: their names, and what is said of them.
+# The events that the tools of an upstream server become: their names, and what is said of them.
 #
 # An event keeps its tool: the part of its name that stands for the tool is given out once, when
 # the tool is first seen, and never to another tool of that server. What a grant names therefore
@@ -245,7 +245,7 @@ _UNSEEN = re.compile(
 """Signs without a shape that do not count as unprintable."""
 
 
-def outside_event(server: str, segment: str) -> EventName:
+def upstream_event(server: str, segment: str) -> EventName:
     """The event of a tool.
 
     Raises:
@@ -255,7 +255,7 @@ def outside_event(server: str, segment: str) -> EventName:
 
 
 def server_of(event: str) -> str:
-    """The outside server that an event is served by; empty when it is none of theirs."""
+    """The upstream server that an event is served by; empty when it is none of theirs."""
     parts = event.split(":", 2)
     return parts[1] if parts[0] == NAMESPACE and len(parts) == 3 else ""  # noqa: PLR2004
 
@@ -301,12 +301,12 @@ def is_let_in(upstream: Upstream, tool: str) -> bool:
     return any(_covers(pattern, tool) for pattern in upstream.include)
 
 
-def effect_of(upstream: Upstream, tool: OutsideTool) -> Effect:
+def effect_of(upstream: Upstream, tool: UpstreamTool) -> Effect:
     """What a tool does: what the operator says, else what it says itself, else the worst."""
     return stated_effect(upstream, tool) or "destructive"
 
 
-def stated_effect(upstream: Upstream, tool: OutsideTool) -> Effect | None:
+def stated_effect(upstream: Upstream, tool: UpstreamTool) -> Effect | None:
     """What the operator, or else the tool itself, says that it does; None when nobody does."""
     if tool.name in upstream.effects:
         return upstream.effects[tool.name]
@@ -320,8 +320,8 @@ def stated_effect(upstream: Upstream, tool: OutsideTool) -> Effect | None:
     return said[hint] if isinstance(hint, bool) else None
 
 
-def outside_spec(
-    upstream: Upstream, tool: OutsideTool, segment: str, *, vouched: bool = True
+def upstream_spec(
+    upstream: Upstream, tool: UpstreamTool, segment: str, *, vouched: bool = True
 ) -> EventSpec:
     """What is known about the event of a tool before anybody calls it.
 
@@ -337,7 +337,7 @@ def outside_spec(
     lines = (line for line in tool.description.splitlines() if line.strip())
     title = tool.title or tool.annotations.get("title", "")
     return EventSpec(
-        name=outside_event(upstream.name, segment),
+        name=upstream_event(upstream.name, segment),
         summary=visible(next(lines, ""), _SUMMARY),
         tool=tool.name,
         title=visible(title, _TITLE) if isinstance(title, str) else "",

@@ -43,25 +43,25 @@ def _approval_problems(catalogue: Catalogue, layer: Layer) -> list[Problem]:
     return problems
 
 
-def _outside_rules(catalogue: Catalogue, layer: Layer) -> list[Problem]:
-    """Rules about outside tools that are not here now.
+def _upstream_rules(catalogue: Catalogue, layer: Layer) -> list[Problem]:
+    """Rules about upstream tools that are not here now.
 
-    INVARIANT: none of them stops definitions from coming in force: outside tools come and go, and a
-    rule about one must not keep it alive.
+    INVARIANT: none of them stops definitions from coming in force: upstream tools come and go, and
+    a rule about one must not keep it alive.
     """
     return [
-        _warning(entry.place, code, f"no outside tool matches {entry.text!r} now")
+        _warning(entry.place, code, f"no upstream tool matches {entry.text!r} now")
         for code, entries in (("dead_denial", layer.disallowed), ("dead_approval", layer.approval))
         for entry in entries
-        if _is_outside(entry) and not _denies_something(catalogue, entry)
+        if _is_upstream(entry) and not _denies_something(catalogue, entry)
     ]
 
 
 def _is_matched(catalogue: Catalogue, entry: ToolEntry) -> bool:
-    return _is_outside(entry) or _denies_something(catalogue, entry)
+    return _is_upstream(entry) or _denies_something(catalogue, entry)
 
 
-def _is_outside(entry: ToolEntry) -> bool:
+def _is_upstream(entry: ToolEntry) -> bool:
     return entry.text.startswith(f"{NAMESPACE}:")
 
 
@@ -92,7 +92,7 @@ def grant_warnings(
     """Everything in a profile that works differently from what its author may think."""
     return [
         *_entry_warnings(catalogue, layer),
-        *_outside_rules(catalogue, layer),
+        *_upstream_rules(catalogue, layer),
         *_flag_warnings(catalogue, layer, grant),
         *_review_warnings(composition, grant),
         *_broken_requirements(catalogue, composition, layer, grant),

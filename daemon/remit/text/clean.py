@@ -31,11 +31,11 @@ def encodable(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
-# Text of outside servers, as a model may be shown it.
+# Text of upstream servers, as a model may be shown it.
 
 
 def cleaned_text(text: str) -> str:
     """The text without what cannot be seen, and with no live marker of a role."""
-    from remit.text.sanitise import sanitise  # noqa: PLC0415 - for outside tools only
+    from remit.text.sanitise import sanitise  # noqa: PLC0415 - for upstream tools only
 
     return text if text.isascii() and text.isalnum() else sanitise(text).text

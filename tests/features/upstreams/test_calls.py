@@ -1,4 +1,4 @@
-"""What a call of an outside tool gives, when the server does as it should and when it does not."""
+"""What a call of an upstream tool gives, when the server does as it should and when it does not."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Which tools of an outside server are taken over, and when its list is asked for again."""
+"""Which tools of an upstream server are taken over, and when its list is asked for again."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Outside tools by the names that a caller knows, and why one is not served."""
+"""Upstream tools by the names that a caller knows, and why one is not served."""
 
 from pathlib import Path
 from typing import Any
@@ -8,12 +8,12 @@ from tests.outside_desk import OutsideDesk
 
 from remit.features.upstreams.pinning import CHANGED, NEW, held_for_review
 from remit.model.principal import Principal
-from remit.model.upstream import OutsideTool, Upstream
+from remit.model.upstream import Upstream, UpstreamTool
 
 NORTH = Upstream(name="north", command="north", trust="on_first_use")
 SOUTH = Upstream(name="south", command="south", trust="on_first_use")
 ASKS = Upstream(name="asks", command="asks")
-FISH = OutsideTool(name="search_fish", description="Finds fish in the sea.")
+FISH = UpstreamTool(name="search_fish", description="Finds fish in the sea.")
 FIND = """
   find:
     description: x

@@ -1,4 +1,4 @@
-"""The small parts that outside servers are held off with."""
+"""The small parts that upstream servers are held off with."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""What is kept about outside servers: all of it, or nothing that anybody would trust."""
+"""What is kept about upstream servers: all of it, or nothing that anybody would trust."""
 
 import os
 import stat
@@ -18,13 +18,13 @@ from remit.features.upstreams.pins import (
     served_tools,
     write_pins,
 )
-from remit.model.upstream import OutsideTool, Upstream
+from remit.model.upstream import Upstream, UpstreamTool
 
-TOOL = OutsideTool(name="Now", description="Tells the time.", input_schema={"type": "object"})
+TOOL = UpstreamTool(name="Now", description="Tells the time.", input_schema={"type": "object"})
 TIME = Upstream(name="time", command="clock")
 
 
-def pin(tool: OutsideTool = TOOL, segment: str = "now") -> Pin:
+def pin(tool: UpstreamTool = TOOL, segment: str = "now") -> Pin:
     mark = tool.fingerprint(TIME.origin)
     return Pin(segment=segment, status="trusted", tool=tool, fingerprint=mark)
 
@@ -83,7 +83,7 @@ def test_a_pipe_in_the_place_of_the_file_is_not_waited_for(tmp_path: Path) -> No
 
 
 def test_two_tools_never_share_an_event(tmp_path: Path) -> None:
-    other = OutsideTool(name="NOW")
+    other = UpstreamTool(name="NOW")
     write_pins(
         tmp_path, msgspec.structs.replace(KNOWN, tools={"Now": pin(), "NOW": pin(other, "now")})
     )

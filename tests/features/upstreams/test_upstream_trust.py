@@ -12,13 +12,13 @@ from tests.outside_desk import OutsideDesk
 
 from remit.features.upstreams.pins import read_pins
 from remit.model.principal import Cause
-from remit.model.upstream import OutsideTool, Upstream
+from remit.model.upstream import Upstream, UpstreamTool
 
-FIND = OutsideTool(name="find_it", description="Finds it.", input_schema={"type": "object"})
-KEEP = OutsideTool(name="keep_it", description="Keeps it.", input_schema={"type": "object"})
+FIND = UpstreamTool(name="find_it", description="Finds it.", input_schema={"type": "object"})
+KEEP = UpstreamTool(name="keep_it", description="Keeps it.", input_schema={"type": "object"})
 
 
-def other(tool: OutsideTool, description: str = "Does more now.") -> OutsideTool:
+def other(tool: UpstreamTool, description: str = "Does more now.") -> UpstreamTool:
     return msgspec.structs.replace(tool, description=description)
 
 

@@ -1,4 +1,4 @@
-"""Outside servers: what is in force is what was trusted, whatever servers and people do."""
+"""Upstream servers: what is in force is what was trusted, whatever servers and people do."""
 
 from pathlib import Path
 from typing import Any
@@ -12,16 +12,16 @@ from remit.features.upstreams.client.types import CallOutcome, Health
 from remit.kernel.dispatch.call import Call
 from remit.model.place import DefinitionError, Place, Problem
 from remit.model.principal import OPERATOR, Cause
-from remit.model.upstream import OutsideTool, Upstream
+from remit.model.upstream import Upstream, UpstreamTool
 from remit_client.wire import Answer, Progress, Request
 
 FREE = Upstream(name="free", command="free", trust="on_first_use")
 ASKS = Upstream(name="asks", command="asks")
-FIND = OutsideTool(name="find_it", description="Finds it.", input_schema={"type": "object"})
-KEEP = OutsideTool(name="keep_it", description="Keeps it.", input_schema={"type": "object"})
+FIND = UpstreamTool(name="find_it", description="Finds it.", input_schema={"type": "object"})
+KEEP = UpstreamTool(name="keep_it", description="Keeps it.", input_schema={"type": "object"})
 
 
-def other(tool: OutsideTool, description: str = "Does more now.") -> OutsideTool:
+def other(tool: UpstreamTool, description: str = "Does more now.") -> UpstreamTool:
     return msgspec.structs.replace(tool, description=description)
 
 
@@ -158,7 +158,7 @@ async def test_more_events_than_there_is_room_for_are_reported_and_none_comes(
     monkeypatch.setattr("remit.kernel.authority.handlers.MAX_EVENTS", 2)
     desk = OutsideDesk(tmp_path, FREE, msgspec.structs.replace(FREE, name="more", command="more"))
     desk.tools["free"] = [FIND, KEEP]
-    desk.tools["more"] = [OutsideTool(name="add_it", input_schema={"type": "object"})]
+    desk.tools["more"] = [UpstreamTool(name="add_it", input_schema={"type": "object"})]
     async with desk.open():
         await desk.refresh("free")
         await desk.refresh("more")
@@ -182,7 +182,7 @@ async def test_a_changed_tool_leaves_even_when_what_comes_with_it_has_no_room(
     desk.tools["free"] = [FIND, KEEP]
     async with desk.open():
         await desk.refresh("free")
-        more = [OutsideTool(name=f"add_{at}", input_schema={"type": "object"}) for at in range(3)]
+        more = [UpstreamTool(name=f"add_{at}", input_schema={"type": "object"}) for at in range(3)]
         desk.tools["free"][:] = [other(FIND), KEEP, *more]
         await desk.refresh("free")
         assert desk.served == {"mcp:free:keep_it"}

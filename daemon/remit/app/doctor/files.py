@@ -117,7 +117,7 @@ def look_at_scorers(settings: Settings) -> Iterator[Check]:
 
 
 def look_at_upstreams(settings: Settings) -> Iterator[Check]:
-    """Outside servers, where there are any."""
+    """Upstream servers, where there are any."""
     path = upstreams_path(settings)
     found = inspect_upstreams(path)
     if found.errors:
@@ -139,5 +139,5 @@ def look_at_upstreams(settings: Settings) -> Iterator[Check]:
     for name, message, repair in told:
         yield Check("upstreams", "broken", f"{name}: {message}", repair)
     if not told:
-        message = f"{len(found.upstreams)} outside servers, and nothing wrong with them"
+        message = f"{len(found.upstreams)} upstream servers, and nothing wrong with them"
         yield Check("upstreams", "fine", message)

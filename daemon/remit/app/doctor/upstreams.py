@@ -1,4 +1,4 @@
-"""What can be told about outside servers without starting one: commands, secrets, the file."""
+"""What can be told about upstream servers without starting one: commands, secrets, the file."""
 
 import os
 import shutil

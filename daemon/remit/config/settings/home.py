@@ -115,7 +115,7 @@ class Home(msgspec.Struct, frozen=True):
 
     @property
     def upstreams(self) -> Path:
-        """The directory of what is known and pinned about outside servers."""
+        """The directory of what is known and pinned about upstream servers."""
         return self.path / "upstreams"
 
     @property
@@ -125,7 +125,7 @@ class Home(msgspec.Struct, frozen=True):
 
     @property
     def upstreams_file(self) -> Path:
-        """The outside MCP servers, unless the setting `upstreams` names another file."""
+        """The upstream MCP servers, unless the setting `upstreams` names another file."""
         return self.path / "upstreams.yaml"
 
     def __str__(self) -> str:

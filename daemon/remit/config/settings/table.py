@@ -35,7 +35,7 @@ SETTINGS: tuple[Setting, ...] = (
         (),
         "Modules of extensions that agents may load while the daemon runs.",
     ),
-    Setting("upstreams", "path", None, "Outside MCP servers; empty: upstreams.yaml in the home."),
+    Setting("upstreams", "path", None, "Upstream MCP servers; empty: upstreams.yaml in the home."),
     Setting("endpoint", "endpoint", "", "Where to listen; empty: an ipc socket in the home."),
     Setting("http", "address", "", "Where to serve HTTP, as in 127.0.0.1:7421; empty: nowhere."),
     Setting("http_origins", "origins", (), "Web pages whose scripts may read HTTP answers."),

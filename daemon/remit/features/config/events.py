@@ -17,7 +17,7 @@ async def plan(ctx: Context) -> dict[str, Any]:
 
 @event_handler("config:reload", capability="config_admin", wildcard=False)
 async def reload(ctx: Context) -> dict[str, Any]:
-    """Read definitions, outside servers, cards and skills again; definitions are all or nothing."""
+    """Read definitions, upstreams, cards and skills again; definitions are all or nothing."""
     from remit.kernel.reload.full_reload import reload_everything  # noqa: PLC0415 - the daemon alone
 
     cause = Cause("requested", by=ctx.principal.id, decision=ctx.decision)

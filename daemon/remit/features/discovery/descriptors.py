@@ -20,7 +20,7 @@ def event_descriptors(
     Args:
         handlers: what answers the events.
         catalogue: the definitions in force.
-        unavailable: outside servers that do not answer now, and why.
+        unavailable: upstream servers that do not answer now, and why.
     """
     names = tool_names(catalogue.universe)
     return [
@@ -59,7 +59,7 @@ def _descriptor(handler: Documented, tool: str, catalogue: Catalogue) -> Descrip
 
 
 def _outside(handler: Documented, tool: str, unavailable: Mapping[str, str]) -> Descriptor:
-    """A tool of an outside server: found under that server's name, and missing when it is."""
+    """A tool of an upstream server: found under that server's name, and missing when it is."""
     spec, server = handler.spec, server_of(handler.spec.name)
     return Descriptor(
         id=tool_id(spec.name),

@@ -84,7 +84,7 @@ class Finder:
         self.skills = SkillReader()
         """Reads the folders of skills for those who may see them."""
         self.unavailable: Callable[[], Mapping[str, str]] = dict
-        """The outside servers that do not answer now, and why."""
+        """The upstream servers that do not answer now, and why."""
         self.on_folders: Callable[[], None] = lambda: None
         """Told that skills may have come, gone or changed; in the loop."""
         self.build_seconds = 0.0

@@ -6,15 +6,15 @@ from typing import Annotated, Any
 import msgspec
 
 from remit.errors import InvalidDataError
-from remit.features.upstreams.obstacle import outside_obstacle
+from remit.features.upstreams.obstacle import upstream_obstacle
 from remit.kernel.authority.explanation import (
-    Outside,
+    FindObstacle,
     explain_holder,
     explain_profile,
     find_cut,
     holders,
     no_rules,
-    with_outside,
+    with_obstacle,
 )
 from remit.kernel.authority.fleet import NOTHING
 from remit.kernel.dispatch.context import Context
@@ -113,7 +113,7 @@ def explain(
     fleet, catalogue = ctx.kernel.authority.fleet, ctx.catalogue
     if profile is not None:
         grant = profile_in_sight(ctx, profile)
-        found = explain_profile(fleet, catalogue, profile, event, outside=_outside(ctx))
+        found = explain_profile(fleet, catalogue, profile, event, find_obstacle=_find_obstacle(ctx))
         return _told(ctx, found, grant, event)
     if (gone := _absence(ctx, agent)) is not None:
         return _explained_absence(ctx, str(agent), event, gone)
@@ -121,7 +121,12 @@ def explain(
     if principal.is_operator:
         return _operator_explanation(ctx, event)
     found = explain_holder(
-        fleet, catalogue, principal.id, event, session=ctx.session, outside=_outside(ctx)
+        fleet,
+        catalogue,
+        principal.id,
+        event,
+        session=ctx.session,
+        find_obstacle=_find_obstacle(ctx),
     )
     found |= _within_limits(ctx, principal.id, found)
     return _told(ctx, found, grant_of(ctx, agent=principal.id), event)
@@ -192,10 +197,10 @@ def _within_limits(ctx: Context, agent: str, found: dict[str, Any]) -> dict[str,
     return told | {"causes": [*found["causes"], cause.to_json()]}
 
 
-def _outside(ctx: Context) -> Outside:
+def _find_obstacle(ctx: Context) -> FindObstacle:
     servers = ctx.services.upstreams.servers
     known = {name: (one.upstream, one.known) for name, one in servers.items()}
-    return partial(outside_obstacle, known)
+    return partial(upstream_obstacle, known)
 
 
 def _shown_ancestor(ctx: Context, found: str | None) -> str | None:
@@ -216,7 +221,7 @@ def _operator_explanation(ctx: Context, event: str) -> dict[str, Any]:
         session = find_cut(fleet, ctx.catalogue, OPERATOR_ID, event, ctx.session).session
     told = {"allowed": reason == GRANTED, "reason": reason, "subject": OPERATOR_ID}
     found = no_rules(ctx.catalogue, event) | told | {"cut_by": None, "session": session}
-    return with_outside(found, _outside(ctx))
+    return with_obstacle(found, _find_obstacle(ctx))
 
 
 def _discreet(ctx: Context, found: dict[str, Any], asked: str) -> dict[str, Any]:

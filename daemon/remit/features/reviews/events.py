@@ -39,8 +39,8 @@ async def list_(
     Args:
         status: those that wait, those that were decided, or calls whose request or approval has
             lapsed; expired is the old name of lapsed.
-        kind: only calls (approval), only capabilities, only cards, or only outside tools.
-        effect: only outside tools that do this.
+        kind: only calls (approval), only capabilities, only cards, or only upstream tools.
+        effect: only upstream tools that do this.
         limit: how many calls at the most.
         after: the `next` of the page before.
     """
@@ -147,7 +147,7 @@ async def decide(
     note: Note = "",
     effect: Effect | None = None,
 ) -> dict[str, Any]:
-    """Approve or reject a call that waits, a capability, a card, or an outside tool.
+    """Approve or reject a call that waits, a capability, a card, or an upstream tool.
 
     Args:
         id: what `review:list` shows: of a call, 'profile/capability', 'agent:name/capability',
@@ -164,7 +164,7 @@ async def decide(
     if tool is not None:
         return await review_tools.decide(ctx, tool, _DECIDED[decision], note, effect)
     if effect is not None:
-        raise InvalidDataError("an effect is named for outside tools alone", hint="leave it out")
+        raise InvalidDataError("an effect is named for upstream tools alone", hint="leave it out")
     pair = Pair.parse(id)
     if pair is not None:
         return await review_capabilities.decide(ctx, pair, _DECIDED[decision], note)

@@ -72,7 +72,7 @@ def parameters(handler: Documented) -> list[dict[str, Any]]:
 
 
 def _fields(schema: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """The fields with their schemas; outside tools may write `true` for one of anything."""
+    """The fields with their schemas; upstream tools may write `true` for one of anything."""
     fields = schema.get("properties", {}).items()
     return {name: field if isinstance(field, Mapping) else {} for name, field in fields}
 

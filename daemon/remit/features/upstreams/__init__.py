@@ -1,1 +1,1 @@
-"""Outside MCP servers: which there are, what is trusted of them, how they are called."""
+"""Upstream MCP servers: which there are, what is trusted of them, how they are called."""

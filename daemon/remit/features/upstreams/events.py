@@ -1,4 +1,4 @@
-"""upstream:* — the outside servers whose tools are events: how they are, and asking them anew."""
+"""upstream:* — the upstream servers whose tools are events: how they are, and asking them anew."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,7 +22,7 @@ CHECK_SECONDS = 120.0
 async def list_(
     ctx: Context, name: Name = "", limit: Limit = PAGE_LIMIT, after: Key = ""
 ) -> dict[str, Any]:
-    """List the outside servers of which you may use a tool: how they are, and their tools.
+    """List the upstream servers of which you may use a tool: how they are, and their tools.
 
     Args:
         name: only this server.
@@ -54,7 +54,7 @@ async def list_(
     timeout=CHECK_SECONDS,
 )
 async def check(ctx: Context, name: Name) -> dict[str, Any]:
-    """Connect to an outside server, starting it if need be, and tell what it has and what waits.
+    """Connect to an upstream server, starting it if need be, and tell what it has and what waits.
 
     Args:
         name: the server.
@@ -72,7 +72,7 @@ async def check(ctx: Context, name: Name) -> dict[str, Any]:
     timeout=CHECK_SECONDS,
 )
 async def refresh(ctx: Context, name: Name = "") -> dict[str, Any]:
-    """Ask the outside servers that run for their tools again; one that does not run stays so.
+    """Ask the upstream servers that run for their tools again; one that does not run stays so.
 
     Args:
         name: only this server.
@@ -132,4 +132,4 @@ def _visible(ctx: Context) -> dict[str, "UpstreamServer"]:
 
 
 def _named(ctx: Context, name: str) -> "UpstreamServer":
-    return look_up(name, _visible(ctx), "outside server", purpose="use")
+    return look_up(name, _visible(ctx), "upstream server", purpose="use")

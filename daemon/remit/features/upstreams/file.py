@@ -1,4 +1,4 @@
-"""upstreams.yaml: the outside MCP servers, and what of them is let in."""
+"""upstreams.yaml: the upstream MCP servers, and what of them is let in."""
 
 from pathlib import Path
 from typing import Any

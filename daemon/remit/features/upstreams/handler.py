@@ -1,4 +1,4 @@
-"""The handler of an event that an outside tool answers.
+"""The handler of an event that an upstream tool answers.
 
 Its request is any object that fits the schema that was pinned. What a model is shown of the tool is
 cleaned; what the arguments are checked with is the schema as it came.
@@ -14,7 +14,7 @@ from remit.errors import InvalidDataError, ToolFailedError
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.handler import Handler
 from remit.model.event import EventSpec
-from remit.model.upstream import OutsideTool
+from remit.model.upstream import UpstreamTool
 from remit.policy.tool_names import server_of
 from remit.text.clean import cleaned_text
 
@@ -28,7 +28,7 @@ _OBJECT = {"type": "object", "properties": {}}
 
 
 class Board(Protocol):
-    """What connects calls to outside servers."""
+    """What connects calls to upstream servers."""
 
     async def call(
         self, handler: Any, arguments: dict[str, Any], report: Callable[..., None] | None, /
@@ -37,15 +37,15 @@ class Board(Protocol):
 
 
 async def _outside(ctx: Context) -> dict[str, Any]:
-    """A tool of an outside server."""
+    """A tool of an upstream server."""
     raise ToolFailedError(f"{ctx.request_id} was not sent")  # pragma: no cover - see `call`
 
 
-class OutsideHandler(Handler):
-    """One tool of an outside server, exactly as it was trusted."""
+class UpstreamHandler(Handler):
+    """One tool of an upstream server, exactly as it was trusted."""
 
     def __init__(
-        self, spec: EventSpec, server: str, tool: OutsideTool, fingerprint: str, board: Board
+        self, spec: EventSpec, server: str, tool: UpstreamTool, fingerprint: str, board: Board
     ) -> None:
         super().__init__(_cleaned(spec, tool), _outside, inline=False)
         # It is only the server's word that a tool just reads: whatever goes out is written down.
@@ -134,15 +134,15 @@ class OutsideHandler(Handler):
 
 
 def serve_tool(
-    board: Board, present: Any, spec: EventSpec, tool: OutsideTool, fingerprint: str
-) -> OutsideHandler:
+    board: Board, present: Any, spec: EventSpec, tool: UpstreamTool, fingerprint: str
+) -> UpstreamHandler:
     """The handler of a tool: the one that serves it at present if nothing has changed."""
-    if isinstance(present, OutsideHandler) and present.is_same(spec, fingerprint):
+    if isinstance(present, UpstreamHandler) and present.is_same(spec, fingerprint):
         return present
-    return OutsideHandler(spec, server_of(spec.name), tool, fingerprint, board)
+    return UpstreamHandler(spec, server_of(spec.name), tool, fingerprint, board)
 
 
-def _cleaned(spec: EventSpec, tool: OutsideTool) -> EventSpec:
+def _cleaned(spec: EventSpec, tool: UpstreamTool) -> EventSpec:
     if not tool.description and not spec.title:
         return spec
     return msgspec.structs.replace(

@@ -1,4 +1,4 @@
-"""Why a tool of an outside server is no event now: in quarantine, rejected, gone, kept out."""
+"""Why a tool of an upstream server is no event now: in quarantine, rejected, gone, kept out."""
 
 from collections.abc import Mapping
 
@@ -6,28 +6,28 @@ from remit.features.upstreams.pins import KnownServer, Pin
 from remit.model.suggest import did_you_mean
 from remit.model.upstream import Upstream
 from remit.policy.obstacles import Obstacle
-from remit.policy.tool_names import is_let_in, outside_event, server_of
+from remit.policy.tool_names import is_let_in, server_of, upstream_event
 
 Servers = Mapping[str, tuple[Upstream, KnownServer | None]]
 """Each server that is written down, with what is known about it."""
 
 
-def outside_obstacle(servers: Servers, event: str) -> Obstacle | None:
-    """What keeps an outside tool from being called; None for what is no name of one."""
+def upstream_obstacle(servers: Servers, event: str) -> Obstacle | None:
+    """What keeps an upstream tool from being called; None for what is no name of one."""
     name = server_of(event)
     if not name:
         return None
     if name not in servers:
         hint = did_you_mean(name, servers) or "remit upstream list"
-        return Obstacle("unknown_server", f"there is no outside server {name!r}", hint)
+        return Obstacle("unknown_server", f"there is no upstream server {name!r}", hint)
     upstream, known = servers[name]
     pins = {} if known is None else known.tools
     for tool, pin in pins.items():
-        if outside_event(name, pin.segment) == event:
+        if upstream_event(name, pin.segment) == event:
             return _of_tool(upstream, tool, pin)
-    message = f"the outside server {name!r} offers no such tool"
+    message = f"the upstream server {name!r} offers no such tool"
     if known is None or not known.listed_at:
-        message = f"nobody has asked the outside server {name!r} for its tools yet"
+        message = f"nobody has asked the upstream server {name!r} for its tools yet"
     return Obstacle("not_offered", message, f"remit upstream check {name}")
 
 

@@ -12,8 +12,8 @@ import msgspec
 
 from remit.features.upstreams.client.types import Listing
 from remit.features.upstreams.pins import FIRST_USE, MAX_TOOLS, KnownServer, Pin, Status
-from remit.model.upstream import OutsideTool, Upstream
-from remit.policy.tool_names import is_let_in, outside_event, segments, server_of
+from remit.model.upstream import Upstream, UpstreamTool
+from remit.policy.tool_names import is_let_in, segments, server_of, upstream_event
 
 NEW = "it is new"
 CHANGED = "it has changed since it was trusted"
@@ -27,10 +27,10 @@ _REASONS = 1_000
 class Looks(Protocol):
     """Who says whether a tool can be trusted."""
 
-    def refusal(self, tool: OutsideTool) -> str:
+    def refusal(self, tool: UpstreamTool) -> str:
         """Why it can never be served; empty when it can."""
 
-    def doubts(self, tool: OutsideTool) -> list[str]:
+    def doubts(self, tool: UpstreamTool) -> list[str]:
         """Why a person should look at it first."""
 
 
@@ -66,7 +66,7 @@ def after_listing(
 
 
 def _first_seen(
-    segment: str, tool: OutsideTool, upstream: Upstream, judge: Looks, now: float
+    segment: str, tool: UpstreamTool, upstream: Upstream, judge: Looks, now: float
 ) -> Pin:
     doubts = judge.doubts(tool)
     print_ = fingerprint_of(tool, upstream.origin)
@@ -91,7 +91,7 @@ def _first_seen(
     )
 
 
-def _seen_again(pin: Pin, tool: OutsideTool, upstream: Upstream, judge: Looks, now: float) -> Pin:
+def _seen_again(pin: Pin, tool: UpstreamTool, upstream: Upstream, judge: Looks, now: float) -> Pin:
     print_ = fingerprint_of(tool, upstream.origin)
     if pin.tool is not None and print_ == pin.fingerprint:
         return msgspec.structs.replace(
@@ -151,7 +151,7 @@ def decided(pin: Pin, status: Status, *, origin: str, by: str, note: str, now: f
 
 
 class Held(msgspec.Struct, frozen=True):
-    """Why an event of an outside tool is not served."""
+    """Why an event of an upstream tool is not served."""
 
     server: str
     tool: str
@@ -174,7 +174,7 @@ def held_for_review(known: Mapping[str, KnownServer], event: str) -> Held | None
     if server is None:
         return None
     for tool, pin in server.tools.items():
-        if outside_event(server.name, pin.segment) == event and pin.status != "trusted":
+        if upstream_event(server.name, pin.segment) == event and pin.status != "trusted":
             since = pin.waiting_since or pin.first_seen
             if pin.status == "rejected":
                 return Held(server.name, tool, pin.status, pin.decided_at, pin.note)
@@ -182,19 +182,19 @@ def held_for_review(known: Mapping[str, KnownServer], event: str) -> Held | None
     return None
 
 
-def shown_of(pin: Pin) -> tuple[OutsideTool | None, str]:
+def shown_of(pin: Pin) -> tuple[UpstreamTool | None, str]:
     """The definition that a review is about, and its fingerprint."""
     if pin.status == "trusted":
         return pin.tool, pin.fingerprint
     return pin.pending, pin.pending_fingerprint
 
 
-def kept(tool: OutsideTool, judge: Looks) -> OutsideTool | None:
+def kept(tool: UpstreamTool, judge: Looks) -> UpstreamTool | None:
     """What is kept of a tool: nothing of one that can never be served."""
     return None if judge.refusal(tool) else tool
 
 
-def fingerprint_of(tool: OutsideTool, origin: str) -> str:
+def fingerprint_of(tool: UpstreamTool, origin: str) -> str:
     """The fingerprint; that of nothing for what cannot be written as JSON."""
     try:
         return tool.fingerprint(origin)

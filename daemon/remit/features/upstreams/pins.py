@@ -1,7 +1,7 @@
-"""What is known and pinned about each outside server: `<home>/upstreams/NAME.json`.
+"""What is known and pinned about each upstream server: `<home>/upstreams/NAME.json`.
 
 The file is written by the daemon and read by commands beside it, so that both know the events of
-outside tools without starting a server. A file that is damaged is trusted in nothing.
+upstream tools without starting a server. A file that is damaged is trusted in nothing.
 """
 
 import os
@@ -15,8 +15,8 @@ from remit.config.settings.home_files import check_file
 from remit.errors import InvalidNameError
 from remit.model.names import EventName
 from remit.model.place import Place, Problem
-from remit.model.upstream import OutsideTool, Upstream
-from remit.policy.tool_names import is_let_in, outside_event
+from remit.model.upstream import Upstream, UpstreamTool
+from remit.policy.tool_names import is_let_in, upstream_event
 
 MAX_FILE_BYTES = 64 << 20
 MAX_TOOLS = 10_000
@@ -35,12 +35,12 @@ class Pin(
     segment: str
     """The part of its event's name that stands for it; it never changes."""
     status: Status
-    tool: OutsideTool | None = None
+    tool: UpstreamTool | None = None
     """What is trusted; it is served only while the status says so as well."""
     fingerprint: str = ""
     origin: str = ""
     """Where it came from when it was trusted; it is in the fingerprint."""
-    pending: OutsideTool | None = None
+    pending: UpstreamTool | None = None
     """What waits, or was rejected."""
     pending_fingerprint: str = ""
     reason: str = ""
@@ -91,10 +91,10 @@ class Pins(msgspec.Struct, frozen=True):
     problems: tuple[Problem, ...] = ()
 
 
-def served_tools(upstream: Upstream, known: KnownServer) -> dict[EventName, OutsideTool]:
+def served_tools(upstream: Upstream, known: KnownServer) -> dict[EventName, UpstreamTool]:
     """The tools of a server that are served, by event; what the operator keeps out is not."""
     return {
-        outside_event(upstream.name, pin.segment): pin.tool
+        upstream_event(upstream.name, pin.segment): pin.tool
         for name, pin in sorted(known.tools.items())
         if pin.tool is not None and is_let_in(upstream, name) and pin.is_served(upstream.origin)
     }
@@ -144,7 +144,7 @@ def _check(known: KnownServer) -> None:
         raise ValueError("two tools share an event")
     for name, pin in known.tools.items():
         try:
-            outside_event(known.name, pin.segment)
+            upstream_event(known.name, pin.segment)
         except InvalidNameError as error:
             raise ValueError(f"{pin.segment!r} is no part of an event's name") from error
         if any(tool.name != name for tool in (pin.tool, pin.pending) if tool is not None):

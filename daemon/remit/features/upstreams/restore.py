@@ -1,4 +1,4 @@
-"""Outside servers at the start: what was trusted is served again, and none of them is started."""
+"""Upstream servers at the start: what was trusted is served again, and none of them is started."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +16,7 @@ from remit.features.upstreams.table import Serve, trusted_in, with_server
 from remit.kernel.authority.handlers import HandlerTable
 from remit.model.event import EventSpec
 from remit.model.place import DefinitionError, Problem
-from remit.model.upstream import OutsideTool, Upstream
+from remit.model.upstream import Upstream, UpstreamTool
 
 log = structlog.get_logger()
 
@@ -33,7 +33,7 @@ class Remembered(msgspec.Struct, frozen=True):
 
 
 class RestoredServers(msgspec.Struct, frozen=True, eq=False):
-    """The table with the events of outside tools, and the servers behind them."""
+    """The table with the events of upstream tools, and the servers behind them."""
 
     table: HandlerTable
     board: Switchboard
@@ -43,8 +43,8 @@ class RestoredServers(msgspec.Struct, frozen=True, eq=False):
     """What is wrong with the file of servers, or with what is known about them."""
 
 
-class Outside(msgspec.Struct, frozen=True, eq=False):
-    """Where outside servers are written down, where their pins are kept, and how one is reached."""
+class UpstreamSources(msgspec.Struct, frozen=True, eq=False):
+    """Where upstream servers are written down and their pins kept, and how one is reached."""
 
     read: Read
     folder: Path
@@ -52,16 +52,16 @@ class Outside(msgspec.Struct, frozen=True, eq=False):
     restored: RestoredServers
 
 
-def no_servers(table: HandlerTable) -> Outside:
-    """Where there are no outside servers."""
+def no_servers(table: HandlerTable) -> UpstreamSources:
+    """Where there are no upstream servers."""
 
     def make_link(upstream: Upstream, _on_listed: OnListed) -> Line:
         raise UnavailableError(f"{upstream.name!r} is not kept here")
 
-    def serve(_present: Any, spec: EventSpec, _tool: OutsideTool, _fingerprint: str) -> Any:
+    def serve(_present: Any, spec: EventSpec, _tool: UpstreamTool, _fingerprint: str) -> Any:
         raise UnavailableError(f"{spec.name!r} is not served here")
 
-    return Outside(tuple, Path(), make_link, RestoredServers(table, Switchboard(), serve))
+    return UpstreamSources(tuple, Path(), make_link, RestoredServers(table, Switchboard(), serve))
 
 
 async def restore_servers(

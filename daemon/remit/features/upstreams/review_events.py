@@ -1,4 +1,4 @@
-"""Reviews of outside tools, for those who see everything.
+"""Reviews of upstream tools, for those who see everything.
 
 Whoever decides what every agent may be shown must not be an agent that sees only its own part.
 """

@@ -1,4 +1,4 @@
-"""Reviews of outside tools: what waits, and deciding about exactly what somebody was shown.
+"""Reviews of upstream tools: what waits, and deciding about exactly what somebody was shown.
 
 A decision is about a fingerprint. Whoever decides names it, or is held to what was last shown: a
 server that changes a tool between the look and the yes gets no yes.
@@ -65,7 +65,7 @@ def _held(held: dict[str, str]) -> list[dict[str, str]]:
 
 
 class ToolReviews:
-    """Decides about outside tools, and puts that in force."""
+    """Decides about upstream tools, and puts that in force."""
 
     def __init__(
         self, upstreams: Upstreams, auditor: Auditor, *, clock: Callable[[], float]
@@ -129,7 +129,7 @@ class ToolReviews:
         found = self._upstreams.servers.get(server)
         if found is None:
             raise NotFoundError(
-                f"there is no outside server {server!r}",
+                f"there is no upstream server {server!r}",
                 hint=did_you_mean(server, self._upstreams.servers) or "'remit upstream list'",
             )
         return found, tool

@@ -1,4 +1,4 @@
-"""Calls of outside tools: which of them may be made at this moment, and over which link."""
+"""Calls of upstream tools: which of them may be made at this moment, and over which link."""
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from remit.errors import ToolFailedError, UnavailableError
 from remit.features.upstreams.client.types import CallOutcome, Health, Listing, Progress
 from remit.model.event import EventSpec
-from remit.model.upstream import OutsideTool
+from remit.model.upstream import UpstreamTool
 from remit.text.clean import cleaned_text
 
 QUARANTINED = "quarantined"
@@ -16,7 +16,7 @@ _UNKNOWN_TOOL = re.compile(r"unknown tool|no such tool|tool\b.{0,80}\bnot found"
 
 
 class Line(Protocol):
-    """A supervised outside server, as calls need it; `client.client.Link` is one."""
+    """A supervised upstream server, as calls need it; `client.client.Link` is one."""
 
     @property
     def health(self) -> Health:
@@ -40,11 +40,11 @@ class Line(Protocol):
 
 
 class Served(Protocol):
-    """A handler of an outside tool, as far as calls go."""
+    """A handler of an upstream tool, as far as calls go."""
 
     spec: EventSpec
     server: str
-    tool: OutsideTool
+    tool: UpstreamTool
     fingerprint: str
 
 
@@ -125,7 +125,7 @@ class Switchboard:
         check()
         line = self._lines.get(handler.server)
         if line is None:
-            message = f"the outside server {handler.server!r} is not connected"
+            message = f"the upstream server {handler.server!r} is not connected"
             hint = "an operator looks at it: remit upstream list"
             raise UnavailableError(message, hint=hint, details={"reason": "not connected"})
         try:
@@ -149,7 +149,7 @@ class Switchboard:
         if outcome.structured_content is not None:
             details["structured_content"] = outcome.structured_content
         message = " ".join(cleaned_text(said).split()) or f"{handler.tool.name} failed"
-        hint = "the outside tool said so; details.content is all that it said"
+        hint = "the upstream tool said so; details.content is all that it said"
         raise ToolFailedError(message, hint=hint, details=details)
 
     def _doubt(self, server: str) -> None:

@@ -1,4 +1,4 @@
-"""One outside server while the daemon runs: how it is written down, its pins, and its link."""
+"""One upstream server while the daemon runs: how it is written down, its pins, and its link."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Outside servers while the daemon runs: their links, their lists of tools, and their pins.
+"""Upstream servers while the daemon runs: their links, their lists of tools, and their pins.
 
 Each server has a link in a task of its own. What it lists is held against what is pinned; the
 events of what is trusted are put in force as one revision for each list. Trust is taken away at
@@ -18,9 +18,9 @@ from remit.errors import StoreError, UnavailableError
 from remit.features.upstreams.client.types import Listing
 from remit.features.upstreams.pinning import after_listing, fingerprint_of, unwritten
 from remit.features.upstreams.pins import KnownServer, Pin, read_pins, write_pins
-from remit.features.upstreams.restore import Outside
+from remit.features.upstreams.restore import UpstreamSources
 from remit.features.upstreams.server import UpstreamServer
-from remit.features.upstreams.specs import OutsideEvents
+from remit.features.upstreams.specs import UpstreamEvents
 from remit.features.upstreams.table import trusted_in
 from remit.kernel.authority.revision import Authority
 from remit.kernel.reload.audit import REJECTED
@@ -29,7 +29,7 @@ from remit.model.paging import bounded
 from remit.model.place import DefinitionError, Problem
 from remit.model.principal import DAEMON_ID, Cause
 from remit.model.upstream import Upstream
-from remit.policy.tool_names import outside_event, shares_name
+from remit.policy.tool_names import shares_name, upstream_event
 
 log = structlog.get_logger()
 
@@ -37,13 +37,13 @@ CAUSE = Cause("events_changed")
 
 
 class Upstreams:
-    """Keeps the outside servers."""
+    """Keeps the upstream servers."""
 
     def __init__(
         self,
         authority: Authority,
         reloader: Reloader,
-        outside: Outside,
+        sources: UpstreamSources,
         *,
         tell: Callable[[str, Any, str], object],
         clock: Callable[[], float],
@@ -53,28 +53,28 @@ class Upstreams:
         Args:
             authority: knows the revision in force.
             reloader: puts other events in force.
-            outside: where servers are written down, and what was restored of them.
+            sources: where servers are written down, and what was restored of them.
             tell: pushes an event.
             clock: the wall clock.
         """
         self._tell = tell
         self._authority = authority
         self._reloader = reloader
-        self._outside = outside
+        self._sources = sources
         self._clock = clock
         self.changing = anyio.Lock()
         """Held while pins change."""
         self._tasks: TaskGroup | None = None
-        self.board = outside.restored.board
+        self.board = sources.restored.board
         self.board.on_doubt = self._doubt
-        self.problems: tuple[Problem, ...] = outside.restored.problems
+        self.problems: tuple[Problem, ...] = sources.restored.problems
         """What is wrong with the file of servers; those of before it stay."""
         self.servers: dict[str, UpstreamServer] = {
             one.upstream.name: UpstreamServer(one.upstream, one.known, problem=one.problem)
-            for one in outside.restored.servers
+            for one in sources.restored.servers
         }
-        self.events = OutsideEvents(
-            authority, reloader, self.board, self.servers, outside.restored.serve
+        self.events = UpstreamEvents(
+            authority, reloader, self.board, self.servers, sources.restored.serve
         )
 
     @property
@@ -86,7 +86,7 @@ class Upstreams:
         """Tell whether a tool that is served waits for a person where a caller holds its rival."""
         if pin.status != "trusted" or pin.is_vouched:
             return False
-        event = outside_event(server.name, pin.segment)
+        event = upstream_event(server.name, pin.segment)
         return shares_name(self._authority.catalogue.universe, event)
 
     @asynccontextmanager
@@ -107,7 +107,7 @@ class Upstreams:
             await self._listed(server, listing)
 
         if self._tasks is not None:
-            link = self._outside.make_link(server.upstream, listed)
+            link = self._sources.make_link(server.upstream, listed)
             self.board.connect(server.name, link)
             server.start(link, self._tasks)
 
@@ -165,7 +165,7 @@ class Upstreams:
             StoreError: they cannot be written.
         """
         try:
-            await anyio.to_thread.run_sync(write_pins, self._outside.folder, known)
+            await anyio.to_thread.run_sync(write_pins, self._sources.folder, known)
         except (OSError, ValueError) as error:
             message = f"what is known about {known.name!r} cannot be kept: {error}"
             log.error("upstream_pins_not_kept", upstream=known.name, problem=str(error))  # noqa: TRY400
@@ -175,7 +175,7 @@ class Upstreams:
         """Read the file of servers again and follow it, all or nothing; answers its mistakes."""
         async with self.changing:
             try:
-                found = await anyio.to_thread.run_sync(self._outside.read)
+                found = await anyio.to_thread.run_sync(self._sources.read)
             except DefinitionError as error:
                 await self._reject(error.problems, cause)
                 return error.problems
@@ -202,7 +202,7 @@ class Upstreams:
                 touched.append(server)
         new = [one for name, one in wanted.items() if name not in self.servers]
         pins = await anyio.to_thread.run_sync(
-            read_pins, self._outside.folder, [one.name for one in new]
+            read_pins, self._sources.folder, [one.name for one in new]
         )
         self.problems = pins.problems
         for upstream in new:

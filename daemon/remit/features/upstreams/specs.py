@@ -1,4 +1,4 @@
-"""Putting the events of outside tools in force: one revision for each change, and never half."""
+"""Putting the events of upstream tools in force: one revision for each change, and never half."""
 
 from collections.abc import Iterable
 
@@ -16,7 +16,7 @@ from remit.model.principal import Cause
 log = structlog.get_logger()
 
 
-class OutsideEvents:
+class UpstreamEvents:
     """Brings the events of servers to what is trusted of them."""
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The events of outside tools among the handlers in force: exactly what is trusted."""
+"""The events of upstream tools among the handlers in force: exactly what is trusted."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -6,10 +6,10 @@ from typing import Any
 from remit.features.upstreams.pins import KnownServer, served_tools
 from remit.kernel.authority.handlers import HandlerTable
 from remit.model.event import EventSpec
-from remit.model.upstream import OutsideTool, Upstream
-from remit.policy.tool_names import outside_spec
+from remit.model.upstream import Upstream, UpstreamTool
+from remit.policy.tool_names import upstream_spec
 
-Serve = Callable[[Any, EventSpec, OutsideTool, str], Any]
+Serve = Callable[[Any, EventSpec, UpstreamTool, str], Any]
 """Makes the handler of a tool with its fingerprint, or takes the one that serves it at present."""
 
 
@@ -20,7 +20,7 @@ def handlers_of(
     made = {}
     for event, tool in served_tools(upstream, known).items():
         pin = known.tools[tool.name]
-        spec = outside_spec(upstream, tool, pin.segment, vouched=pin.is_vouched)
+        spec = upstream_spec(upstream, tool, pin.segment, vouched=pin.is_vouched)
         made[str(event)] = serve(present.get(event), spec, tool, pin.fingerprint)
     return made
 

@@ -1,6 +1,6 @@
-"""Whether an outside tool may be trusted unseen, and whether it may be trusted at all.
+"""Whether an upstream tool may be trusted unseen, and whether it may be trusted at all.
 
-Heavy to import (the scanner): only where outside servers are listed.
+Heavy to import (the scanner): only where upstream servers are listed.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,7 +12,7 @@ from remit.features.scan.scanner import scan
 from remit.features.upstreams.pinning import SHARED
 from remit.features.upstreams.pins import KnownServer
 from remit.model.descriptor import CALL_TOOL, META_TOOL
-from remit.model.upstream import OutsideTool
+from remit.model.upstream import UpstreamTool
 from remit.policy.tool_names import server_of, tool_names, visible
 from remit.policy.universe import Universe
 from remit.text.confusables import look_of
@@ -34,7 +34,7 @@ class Neighbours(msgspec.Struct, frozen=True):
     own: frozenset[str]
     """Names of the tools of events that are served here."""
     others: Mapping[str, frozenset[str]] = {}
-    """Names of the tools of other outside servers."""
+    """Names of the tools of other upstream servers."""
 
 
 def neighbours_of(server: str, universe: Universe, known: Mapping[str, KnownServer]) -> Neighbours:
@@ -72,7 +72,7 @@ class Judge:
                 self._looks.setdefault(look_of(name), {}).setdefault(name, owner)
 
     @staticmethod
-    def refusal(tool: OutsideTool) -> str:
+    def refusal(tool: UpstreamTool) -> str:
         """Why it can never be served as it is; empty when it can."""
         if not tool.name or len(tool.name) > _LONGEST_NAME:
             return f"its name has {len(tool.name)} characters"
@@ -83,7 +83,7 @@ class Judge:
             return f"its definition has {size:,} bytes, {MAX_DEFINITION:,} are the limit"
         return ""
 
-    def doubts(self, tool: OutsideTool) -> list[str]:
+    def doubts(self, tool: UpstreamTool) -> list[str]:
         """Why a person should look at it first; none when nothing is suspicious."""
         refused = self.refusal(tool)
         if refused:
@@ -109,7 +109,7 @@ class Judge:
                 return
 
 
-def _suspicions(tool: OutsideTool) -> Iterator[str]:
+def _suspicions(tool: UpstreamTool) -> Iterator[str]:
     report = scan("\n".join(texts_of(tool))[:_MOST_TEXT])
     if report.suspicious:
         rules = dict.fromkeys(
@@ -118,7 +118,7 @@ def _suspicions(tool: OutsideTool) -> Iterator[str]:
         yield f"suspicious to {report.score} of 100: {', '.join(list(rules)[:_MOST_RULES])}"
 
 
-def texts_of(tool: OutsideTool) -> Iterator[str]:
+def texts_of(tool: UpstreamTool) -> Iterator[str]:
     """Everything that a model would read of a tool."""
     yield tool.name
     yield tool.title
@@ -138,7 +138,7 @@ def _strings(parts: Iterable[Any]) -> Iterator[str]:
             waiting += reversed(value)
 
 
-def definition_size(tool: OutsideTool) -> int | None:
+def definition_size(tool: UpstreamTool) -> int | None:
     """Bytes of a definition; None when it cannot be written as JSON."""
     try:
         return len(msgspec.json.encode(tool))

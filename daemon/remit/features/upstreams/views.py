@@ -1,4 +1,4 @@
-"""What has changed in the definition of an outside tool, field by field, for a person to read."""
+"""What has changed in the definition of an upstream tool, field by field, for a person to read."""
 
 import re
 from collections.abc import Iterator
@@ -9,8 +9,8 @@ import msgspec
 from remit.features.upstreams.pinning import shown_of
 from remit.features.upstreams.pins import Pin
 from remit.kernel.dispatch.context import Context
-from remit.model.upstream import OutsideTool
-from remit.policy.tool_names import effect_of, is_let_in, outside_event, stated_effect
+from remit.model.upstream import UpstreamTool
+from remit.policy.tool_names import effect_of, is_let_in, stated_effect, upstream_event
 
 if TYPE_CHECKING:
     from remit.features.upstreams.server import UpstreamServer
@@ -32,7 +32,7 @@ _PLAIN = re.compile(r"[\w$-]+")
 _BEFORE = 100
 
 
-def tool_diff(before: OutsideTool | None, after: OutsideTool | None) -> list[dict[str, Any]]:
+def tool_diff(before: UpstreamTool | None, after: UpstreamTool | None) -> list[dict[str, Any]]:
     """Each field that is not the same, with what it was and what it is; bounded.
 
     Without `before` everything that the tool says is told. What is not there is None.
@@ -51,7 +51,7 @@ def tool_diff(before: OutsideTool | None, after: OutsideTool | None) -> list[dic
     return [*changes[:MAX_CHANGES], *more]
 
 
-def _parts(tool: OutsideTool) -> Iterator[tuple[str, Any]]:
+def _parts(tool: UpstreamTool) -> Iterator[tuple[str, Any]]:
     """Every value of a definition with its path, in the order in which it stands there."""
     waiting = [(name, getattr(tool, name)) for name in reversed(_FIELDS)]
     for _ in range(_MOST_PARTS):
@@ -121,7 +121,7 @@ def _written(char: str) -> str:
     return f"\\u{ord(char):04x}" if ord(char) <= 0xFFFF else f"\\U{ord(char):08x}"  # noqa: PLR2004
 
 
-# Outside servers and their tools as callers are shown them.
+# Upstream servers and their tools as callers are shown them.
 
 
 MARK = 12
@@ -178,12 +178,12 @@ def server_view(ctx: Context, server: "UpstreamServer") -> dict[str, Any]:
 
 def may_see(ctx: Context, server: "UpstreamServer", pin: Pin) -> bool:
     """Tell whether the caller may know of a tool: it may use it, or sees everything."""
-    return ctx.sees_everything or outside_event(server.name, pin.segment) in ctx.grant.events
+    return ctx.sees_everything or upstream_event(server.name, pin.segment) in ctx.grant.events
 
 
 def tool_view(ctx: Context, server: "UpstreamServer", name: str, pin: Pin) -> dict[str, Any]:
     """One tool: its event, whether it is served, and why not."""
-    event = outside_event(server.name, pin.segment)
+    event = upstream_event(server.name, pin.segment)
     served = pin.tool or pin.pending
     return {
         "tool": seen(name),
@@ -210,7 +210,7 @@ def review_view(server: "UpstreamServer", name: str, pin: Pin) -> dict[str, Any]
         "status": _STATUS[pin.status],
         "upstream": server.name,
         "tool": seen(name),
-        "event": outside_event(server.name, pin.segment),
+        "event": upstream_event(server.name, pin.segment),
         "fingerprint": mark,
         "is_new": before is None,
         "gone": pin.gone,

@@ -35,12 +35,12 @@ class Cut(msgspec.Struct, frozen=True):
 
 
 NO_CUT = Cut()
-Outside = Callable[[str], Obstacle | None]
-"""Why a tool of an outside server is no event now; None for any other name."""
+FindObstacle = Callable[[str], Obstacle | None]
+"""Why a tool of an upstream server is no event now; None for any other name."""
 
 
 def no_obstacle(_event: str) -> Obstacle | None:
-    """Where no outside servers are known of."""
+    """Where no upstream servers are known of."""
     return None
 
 
@@ -53,18 +53,23 @@ def reason_for(catalogue: Catalogue, grant: Grant, event: str) -> Reason:
 
 
 def explain_profile(
-    fleet: Fleet, catalogue: Catalogue, profile: str, event: str, *, outside: Outside = no_obstacle
+    fleet: Fleet,
+    catalogue: Catalogue,
+    profile: str,
+    event: str,
+    *,
+    find_obstacle: FindObstacle = no_obstacle,
 ) -> dict[str, Any]:
     """Explain a decision about a profile, with what made capabilities add to it now."""
     found = explain(catalogue, profile, event).to_json()
     grant = fleet.with_made(catalogue.grants[profile], catalogue)
     found = _with_verdict(fleet, catalogue, found, grant, event) | _limits(grant)
-    return with_outside(found, outside) | {"cut_by": None, "session": None}
+    return with_obstacle(found, find_obstacle) | {"cut_by": None, "session": None}
 
 
-def with_outside(found: dict[str, Any], outside: Outside) -> dict[str, Any]:
-    """The same, with what keeps a tool of an outside server from being an event at all."""
-    obstacle = outside(found["event"]) if found["reason"] == "unknown_event" else None
+def with_obstacle(found: dict[str, Any], find_obstacle: FindObstacle) -> dict[str, Any]:
+    """The same, with what keeps a tool of an upstream server from being an event at all."""
+    obstacle = find_obstacle(found["event"]) if found["reason"] == "unknown_event" else None
     if obstacle is None:
         return found
     return found | {"causes": [*found["causes"], obstacle.to_json()], "near_misses": []}
@@ -82,7 +87,7 @@ def explain_holder(
     event: str,
     *,
     session: str | None = None,
-    outside: Outside = no_obstacle,
+    find_obstacle: FindObstacle = no_obstacle,
 ) -> dict[str, Any]:
     """Explain a decision about a living agent: its own rules, and all that cuts them."""
     agent = fleet.get(name)
@@ -93,7 +98,7 @@ def explain_holder(
     if agent is not None and not agent.spec.inherit:
         found = _own_rules(catalogue, agent, event)
     found = _with_verdict(fleet, catalogue, found, grant, event, agent) | _limits(grant)
-    found = with_outside(found, outside) | {"subject": name, "cut_by": None, "session": None}
+    found = with_obstacle(found, find_obstacle) | {"subject": name, "cut_by": None, "session": None}
     if agent is None or found["allowed"]:
         return found
     archived = _archived(fleet, name)

@@ -1,10 +1,10 @@
 """The one rule for names in requests: what a caller may not see is as if it did not exist.
 
-A profile, agent, capability, session, conversation, review, card, skill, outside server, extension,
-key or token is looked up among those that the caller may see (`view.py`, `descent.py`), never among
-all. So the code, message, hint and details of the answer are the same for one that is hidden and
-one that was never there; only the name that was asked for is in them. Where a name is to be given,
-one that is taken out of sight is no conflict: the daemon gives one that is free.
+A profile, agent, capability, session, conversation, review, card, skill, upstream server,
+extension, key or token is looked up among those that the caller may see (`view.py`, `descent.py`),
+never among all. So the code, message, hint and details of the answer are the same for one that is
+hidden and one that was never there; only the name that was asked for is in them. Where a name is
+to be given, one that is taken out of sight is no conflict: the daemon gives one that is free.
 """
 
 from collections.abc import Callable, Iterable, Mapping

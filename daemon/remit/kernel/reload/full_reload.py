@@ -1,4 +1,4 @@
-"""A reload of everything that people write: definitions, outside servers, cards, skills.
+"""A reload of everything that people write: definitions, upstream servers, cards, skills.
 
 INVARIANT: whoever asks for a reload (`config:reload`, SIGHUP, the watcher) reads the same things,
 because all of them come here.

@@ -1,4 +1,4 @@
-"""Outside MCP servers: each is a link that starts, watches, restarts and asks one of them.
+"""Upstream MCP servers: each is a link that starts, watches, restarts and asks one of them.
 
 Nothing here knows who asks or whether they may: that is decided before a call comes here, by the
 same rules as for every other event. What a server says is taken as text of a stranger: bounded,

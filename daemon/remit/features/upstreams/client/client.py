@@ -1,4 +1,4 @@
-"""One outside server, supervised: started when it is needed, restarted when it fails.
+"""One upstream server, supervised: started when it is needed, restarted when it fails.
 
 Promises:
 - Whoever calls waits no longer than the server's `start_timeout` for its start, and while a restart
@@ -30,7 +30,7 @@ _GOODBYE_SECONDS = 3.0
 
 
 class Link:
-    """One outside server. `run` keeps it; everything else may be called from any task."""
+    """One upstream server. `run` keeps it; everything else may be called from any task."""
 
     def __init__(
         self,

@@ -12,7 +12,7 @@ from remit.features.upstreams.client.answers import has_no_number
 from remit.features.upstreams.client.output import Masks
 from remit.features.upstreams.client.schema import unusable
 from remit.features.upstreams.client.types import LeftOut, Limits
-from remit.model.upstream import OutsideTool
+from remit.model.upstream import UpstreamTool
 
 Page = tuple[list[Any], str | None]
 _HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
@@ -29,7 +29,7 @@ _SHOWN_NAME = 80
 class Tools(msgspec.Struct, frozen=True):
     """What was listed, and what of it was left out."""
 
-    taken: tuple[OutsideTool, ...]
+    taken: tuple[UpstreamTool, ...]
     left_out: int
     reasons: tuple[LeftOut, ...]
 
@@ -65,7 +65,7 @@ class _Pile:
         self._limits = limits
         self._masks = masks
         self._names: Counter[str] = Counter()
-        self._found: list[OutsideTool | LeftOut] = []
+        self._found: list[UpstreamTool | LeftOut] = []
         self._beyond = 0
         self.size = 0
 
@@ -77,7 +77,7 @@ class _Pile:
             self._names[_name_of(raw)] += 1
             self._found.append(self._looked_at(raw))
 
-    def _looked_at(self, raw: Any) -> OutsideTool | LeftOut:
+    def _looked_at(self, raw: Any) -> UpstreamTool | LeftOut:
         size = _size(raw)
         self.size += _LARGEST if size is None else size
         reason = _mistake(raw, size)
@@ -98,11 +98,11 @@ class _Pile:
             left.append(LeftOut("", told))
         alone = [
             self._left(one.name, "two tools have this name")
-            if isinstance(one, OutsideTool) and self._names[one.name] > 1
+            if isinstance(one, UpstreamTool) and self._names[one.name] > 1
             else one
             for one in self._found
         ]
-        taken = tuple(one for one in alone if isinstance(one, OutsideTool))
+        taken = tuple(one for one in alone if isinstance(one, UpstreamTool))
         left += [one for one in alone if isinstance(one, LeftOut)]
         beyond = self._beyond + len(alone) - len(taken)
         return Tools(taken, beyond, tuple(left[:_REASONS]))
@@ -178,13 +178,13 @@ def _wrong_headers(tool: dict[str, Any]) -> str:
     return f"its input schema cannot be used: {reason}"[:_LONGEST_REASON] if reason else ""
 
 
-def _tool(raw: dict[str, Any], masks: Masks) -> OutsideTool:
+def _tool(raw: dict[str, Any], masks: Masks) -> UpstreamTool:
     carried = _carried(raw)
     clean = masks.value(carried, msgspec.json.encode(carried))
     notes = clean.get("annotations")
     notes = notes if isinstance(notes, dict) else {}
     title = clean.get("title") or notes.get("title")
-    return OutsideTool(
+    return UpstreamTool(
         name=raw["name"],
         title=title if isinstance(title, str) else "",
         description=clean.get("description") or "",

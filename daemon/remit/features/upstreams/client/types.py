@@ -1,11 +1,11 @@
-"""What a link to an outside server tells: its tools, an answer, and how it is."""
+"""What a link to an upstream server tells: its tools, an answer, and how it is."""
 
 from collections.abc import Callable
 from typing import Any, Literal
 
 import msgspec
 
-from remit.model.upstream import OutsideTool
+from remit.model.upstream import UpstreamTool
 
 State = Literal["idle", "starting", "ready", "failing", "stopped"]
 Progress = Callable[[float, float | None, str], None]
@@ -22,7 +22,7 @@ class LeftOut(msgspec.Struct, frozen=True):
 class Listing(msgspec.Struct, frozen=True, kw_only=True):
     """All tools of a server at one moment, in its order; names are unique."""
 
-    tools: tuple[OutsideTool, ...]
+    tools: tuple[UpstreamTool, ...]
     protocol: str = ""
     server_name: str = ""
     server_version: str = ""
@@ -66,7 +66,7 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """How much of an outside server is taken."""
+    """How much of an upstream server is taken."""
 
     message_bytes: int = 4 * 1024 * 1024
     """One message: a result, or one page of a list."""

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from remit.model.notice import Notice
+from remit.model.event import Notice
 
 
 class Listener:

@@ -16,6 +16,7 @@ import remit
         ("remit.runtime.context", "Context"),
         ("remit.store.protocol", "Store"),
         ("remit.store.records", "FileLimits"),
+        ("remit.model.session", "SessionKey"),
     ],
 )
 def test_a_former_path_gives_the_same_thing_and_warns(module: str, name: str) -> None:

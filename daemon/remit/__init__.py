@@ -10,17 +10,20 @@ if TYPE_CHECKING:
     from remit.kernel.dispatch.registry import event_handler
     from remit.kernel.store.protocol import Store
     from remit.kernel.store.records import FileLimits
+    from remit.model.grant import SessionKey
 
 __version__ = "0.1.0"
-__all__ = ["Context", "FileLimits", "Store", "__version__", "event_handler"]
+__all__ = ["Context", "FileLimits", "SessionKey", "Store", "__version__", "event_handler"]
 
 _HOMES = {
     "Context": "remit.kernel.dispatch.context",
     "FileLimits": "remit.kernel.store.records",
+    "SessionKey": "remit.model.grant",
     "Store": "remit.kernel.store.protocol",
     "event_handler": "remit.kernel.dispatch.registry",
 }
 _FORMER = {
+    "remit.model.session": "SessionKey",
     "remit.runtime": "",
     "remit.runtime.context": "Context",
     "remit.runtime.registry": "event_handler",

@@ -6,7 +6,7 @@ from tests.contract.stores import NOW, agent, public_key
 from remit.errors import ConflictError, InvalidDataError, LimitError, TooLargeError
 from remit.kernel.store.protocol import Store
 from remit.kernel.store.records import FileInfo, FileLimits, StoredFile
-from remit.model.session import SessionKey
+from remit.model.grant import SessionKey
 
 ANN = SessionKey("ann", "key-of-ann", "work")
 USUAL = FileLimits()

@@ -9,7 +9,7 @@ from tests.contract.stores import NOW, agent, audit_entry, both_stores, public_k
 from remit.errors import RemitError
 from remit.kernel.store.protocol import Store
 from remit.kernel.store.records import BillBounds, BillDay, BillTurn, FileLimits, SessionRecord
-from remit.model.session import SessionKey
+from remit.model.grant import SessionKey
 
 KEYS = st.text(alphabet="ab/\U0010ffff", min_size=0, max_size=3)
 JSON = st.recursive(

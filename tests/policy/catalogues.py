@@ -11,9 +11,8 @@ import msgspec
 from hypothesis import strategies as st
 
 from remit.model.capability import Capability, PlacedPattern, Ref, Status
-from remit.model.composition import Composition, Definitions, Flag, Mixin, Part, Text
-from remit.model.event import Effect, EventSpec, PlacedEffect
-from remit.model.grant import EXPOSURES, Exposure, PlacedExposure
+from remit.model.composition import Composition, Definitions, Flag, Mixin, Part, Template
+from remit.model.event import EXPOSURES, Effect, EventSpec, Exposure, PlacedEffect, PlacedExposure
 from remit.model.limits import Limits
 from remit.model.names import EventPattern, parse_event_name
 from remit.model.place import Place
@@ -193,9 +192,9 @@ def composition_of(role: Role) -> Composition:
     place = _place(role.name)
     part = Part(
         flags=tuple(Flag(name, on=on, place=place) for name, on in role.flags),
-        allowed=tuple(Text(text, place) for text in role.allowed),
-        disallowed=tuple(Text(text, place) for text in role.denied),
-        pinned=tuple(Text(text, place) for text in role.pinned),
+        allowed=tuple(Template(text, place) for text in role.allowed),
+        disallowed=tuple(Template(text, place) for text in role.denied),
+        pinned=tuple(Template(text, place) for text in role.pinned),
         exposure=PlacedExposure(role.exposure, place) if role.exposure else None,
         max_effect=PlacedEffect(role.max_effect, place) if role.max_effect else None,
     )

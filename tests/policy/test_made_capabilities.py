@@ -14,11 +14,11 @@ from tests.fakes import texts
 from remit.config.definitions.parse import parse_definitions
 from remit.kernel.authority.fleet import Fleet
 from remit.model.agent import Agent, AgentSpec
+from remit.model.capability import RuntimeCapability, RuntimeDefinition, RuntimeVersion
 from remit.model.composition import Definitions
 from remit.model.event import EventSpec
 from remit.model.grant import Grant
 from remit.model.limits import Limits
-from remit.model.made import Definition, MadeCapability, Version
 from remit.model.names import parse_event_name
 from remit.policy.catalogue import Catalogue
 from remit.policy.compile import compile_definitions
@@ -48,7 +48,7 @@ FLAGS = st.dictionaries(
     st.sampled_from([*MADE, "one", "uno", "all_a", "all_b", "gated", "gone"]), st.booleans()
 )
 DEFINITIONS = st.builds(
-    Definition,
+    RuntimeDefinition,
     description=st.just("made"),
     event_patterns=st.lists(
         st.sampled_from([*EVENTS, "a:*", "b:*", "c:*", "d:*", "a:o*", "old:one", "old:*"])
@@ -79,11 +79,11 @@ UNIVERSE = universe()
 PARSED = parse_definitions(texts(FILES, **PROFILES))
 
 
-def compiled(made: dict[str, MadeCapability], universe: Universe = UNIVERSE) -> Catalogue:
+def compiled(made: dict[str, RuntimeCapability], universe: Universe = UNIVERSE) -> Catalogue:
     """The files with what was made; stand-ins of nobody for what the profiles name."""
-    nobody = Version(1, Definition(description="nobody's"), "", "", 0.0)
+    nobody = RuntimeVersion(1, RuntimeDefinition(description="nobody's"), "", "", 0.0)
     for name in MADE:
-        made.setdefault(name, MadeCapability(id=name, author="nobody", versions=(nobody,)))
+        made.setdefault(name, RuntimeCapability(id=name, author="nobody", versions=(nobody,)))
     found = Definitions(PARSED.capabilities, PARSED.compositions, made=tuple(made.values()))
     return compile_definitions(found, universe)
 
@@ -106,7 +106,7 @@ class Authors(RuleBasedStateMachine):
     @initialize()
     def begin(self) -> None:
         self.fleet = Fleet()
-        self.made: dict[str, MadeCapability] = {}
+        self.made: dict[str, RuntimeCapability] = {}
         self.catalogue = compiled(self.made)
         self.count = 0
 
@@ -138,9 +138,9 @@ class Authors(RuleBasedStateMachine):
         name=st.sampled_from(MADE),
         definition=DEFINITIONS,
     )
-    def make(self, author: str, name: str, definition: Definition) -> None:
-        version = Version(1, definition, "", author, 0.0)
-        made = MadeCapability(id=name, author=author, author_key=author, versions=(version,))
+    def make(self, author: str, name: str, definition: RuntimeDefinition) -> None:
+        version = RuntimeVersion(1, definition, "", author, 0.0)
+        made = RuntimeCapability(id=name, author=author, author_key=author, versions=(version,))
         self.made[name] = made
         self.catalogue = compiled(self.made)
 
@@ -228,8 +228,8 @@ TestAuthors = Authors.TestCase
 
 
 def one_made(author: str, **fields: Any) -> Catalogue:
-    version = Version(1, Definition(description="d", **fields), "", author, 0.0)
-    made = MadeCapability(id="m0", author=author, author_key=author, versions=(version,))
+    version = RuntimeVersion(1, RuntimeDefinition(description="d", **fields), "", author, 0.0)
+    made = RuntimeCapability(id="m0", author=author, author_key=author, versions=(version,))
     return compiled({"m0": made})
 
 
@@ -279,8 +279,10 @@ def test_pins_of_the_holder_reach_what_it_shows_while_the_author_holds_it() -> N
 
 def test_an_event_that_is_only_pushed_becomes_no_tool_through_it() -> None:
     pushed = EventSpec(name=parse_event_name("a:push"), pushed=True)
-    said = Definition(description="d", event_patterns=("a:one", "a:push"))
-    made = MadeCapability(id="m0", author="operator", versions=(Version(1, said, "", "", 0.0),))
+    said = RuntimeDefinition(description="d", event_patterns=("a:one", "a:push"))
+    made = RuntimeCapability(
+        id="m0", author="operator", versions=(RuntimeVersion(1, said, "", "", 0.0),)
+    )
     catalogue = compiled({"m0": made}, make_universe([*UNIVERSE.specs.values(), pushed]))
     grant = two("none", "user").grant("bob", catalogue)
     assert grant.events == {"a:one", "a:push", "c:two"}
@@ -294,10 +296,13 @@ def test_denials_of_the_holder_beat_it() -> None:
 
 
 def test_two_authors_do_not_hold_something_because_of_each_other_alone() -> None:
-    said = Definition(description="d", event_patterns=("a:*",))
+    said = RuntimeDefinition(description="d", event_patterns=("a:*",))
     made = {
-        name: MadeCapability(
-            id=name, author=author, author_key=author, versions=(Version(1, said, "", "", 0.0),)
+        name: RuntimeCapability(
+            id=name,
+            author=author,
+            author_key=author,
+            versions=(RuntimeVersion(1, said, "", "", 0.0),),
         )
         for name, author in (("m0", "ann"), ("m1", "bob"))
     }
@@ -309,9 +314,11 @@ def test_two_authors_do_not_hold_something_because_of_each_other_alone() -> None
 
 
 def test_a_made_capability_requires_none_that_was_made() -> None:
-    said = Definition(description="d", requires=("m1",), event_patterns=("a:one",))
+    said = RuntimeDefinition(description="d", requires=("m1",), event_patterns=("a:one",))
     made = {
-        "m0": MadeCapability(id="m0", author="operator", versions=(Version(1, said, "", "", 0.0),))
+        "m0": RuntimeCapability(
+            id="m0", author="operator", versions=(RuntimeVersion(1, said, "", "", 0.0),)
+        )
     }
     catalogue = compiled(made)
     assert catalogue.made["m0"].inert

@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.policy.texts import compiled, event
 
-from remit.model.grant import Grant
+from remit.model.grant import Grant, Narrowing, Session
 from remit.model.limits import Limits
-from remit.model.session import Narrowing, Session
 from remit.policy.compile import resolve
 from remit.policy.decide import decide, narrow
 

@@ -20,7 +20,7 @@ from report import INSTALL, Report, arguments, use_checkout
 use_checkout()
 
 from fanout import EVENT, BODY, fan_rows, make_authority
-from remit.model.notice import Notice
+from remit.model.event import Notice
 from remit.model.names import EventPattern
 from remit.kernel.bus.delivery import Courier
 

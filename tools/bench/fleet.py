@@ -3,7 +3,7 @@
 import random
 
 from remit.model.capability import Capability, PlacedPattern, Ref
-from remit.model.composition import Composition, Definitions, Flag, Part, Text
+from remit.model.composition import Composition, Definitions, Flag, Part, Template
 from remit.model.event import EventSpec
 from remit.model.limits import NO_LIMITS, Limits
 from remit.model.names import EventPattern, parse_event_name
@@ -63,8 +63,8 @@ def _profile(at: int, made: list[Capability], names: list[str], dice: random.Ran
         denied.append(f"area{at % _NAMESPACES}:action_1*")
     part = Part(
         flags=tuple(Flag(capability.id, on=True, place=place) for capability in chosen),
-        allowed=tuple(Text(name, place) for name in dice.sample(names, 3)),
-        disallowed=tuple(Text(text, place) for text in denied),
+        allowed=tuple(Template(name, place) for name in dice.sample(names, 3)),
+        disallowed=tuple(Template(text, place) for text in denied),
     )
     parents = (Ref(f"profile_{at // 2}", place),) if at % 4 == 1 and at > 1 else ()
     return Composition(name=f"profile_{at}", place=place, extends=parents, parts=(part,))

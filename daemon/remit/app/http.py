@@ -13,7 +13,7 @@ from remit.kernel.authority.keyring import KeyRing
 from remit.kernel.bus.delivery import Post
 from remit.kernel.dispatch.dispatcher import Dispatcher
 from remit.kernel.dispatch.services import Services
-from remit.model.notice import Notice
+from remit.model.event import Notice
 from remit.model.principal import RESERVED, Bearer, Token
 
 if TYPE_CHECKING:

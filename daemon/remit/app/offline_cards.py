@@ -23,8 +23,8 @@ from remit.features.cards.select import select
 from remit.features.cards.selection import Selection, Situation
 from remit.features.cards.views import card_entry, card_state, unbound
 from remit.features.cards.window import Window
+from remit.model.names import did_you_mean
 from remit.model.place import DefinitionError
-from remit.model.suggest import did_you_mean
 
 
 def read_cards(settings: Settings) -> CardSet:

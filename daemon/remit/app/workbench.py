@@ -27,9 +27,8 @@ from remit.kernel.dispatch.handler import Handler
 from remit.kernel.dispatch.loading import ModuleFailure
 from remit.model.event import EventSpec
 from remit.model.grant import Grant
-from remit.model.names import parse_event_name
+from remit.model.names import did_you_mean, parse_event_name
 from remit.model.place import DefinitionError, Place, Problem
-from remit.model.suggest import did_you_mean
 from remit.policy.catalogue import Catalogue
 from remit.policy.obstacles import Obstacle
 from remit.policy.tool_names import server_of

@@ -17,7 +17,7 @@ from typing import Any
 
 import click
 
-from remit.model.suggest import did_you_mean
+from remit.model.names import did_you_mean
 
 COMPLETE = "_REMIT_COMPLETE"
 """The variable that the completion script of a shell sets."""

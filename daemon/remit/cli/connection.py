@@ -10,8 +10,8 @@ from remit.config.settings.home import Home
 from remit.config.settings.lock import running_pid
 from remit.config.settings.table import Settings
 from remit.errors import with_code
+from remit.model.names import did_you_mean
 from remit.model.place import DefinitionError, Place, Problem
-from remit.model.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from remit_client.sync import Client

@@ -34,8 +34,8 @@ from remit.config.settings.launch_user import launch_user
 from remit.features.permissions.reports import check_report, grant_report
 from remit.kernel.authority.explanation import holders
 from remit.model.event import EFFECTS, Effect
+from remit.model.names import did_you_mean
 from remit.model.place import REQUEST, DefinitionError, Problem, by_place
-from remit.model.suggest import did_you_mean
 from remit.policy.catalogue import Catalogue
 from remit.policy.compile import resolve as resolve_profile
 from remit.policy.questions import gives as what_it_gives

@@ -35,7 +35,7 @@ from remit.features.tools.formats import (
 from remit.kernel.dispatch.tool_list import host_tools, shown_tools, thinned, tool_list, weigh
 from remit.kernel.processes.own_command import own_command
 from remit.model.descriptor import DESCRIPTOR_KINDS
-from remit.model.grant import SEARCH
+from remit.model.event import SEARCH
 from remit.policy.compile import resolve as resolve_profile
 from remit.policy.tool_names import names_for
 

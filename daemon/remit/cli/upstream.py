@@ -27,8 +27,8 @@ from remit.errors import NotFoundError
 from remit.features.upstreams.edit import check_entries, without_server
 from remit.features.upstreams.file import STARTS, TRUST, inspect_upstreams, upstreams_path
 from remit.features.upstreams.store import change_upstreams
+from remit.model.names import did_you_mean
 from remit.model.place import DefinitionError
-from remit.model.suggest import did_you_mean
 
 _NAME = 20
 _TOOL = 32

@@ -28,8 +28,8 @@ from remit.features.upstreams.file import TRUST, UpstreamFile, inspect_upstreams
 from remit.features.upstreams.hosts.files import HostFile, read_host_file
 from remit.features.upstreams.hosts.importing import HostImport, server_names, take_servers
 from remit.features.upstreams.store import change_upstreams
+from remit.model.names import did_you_mean
 from remit.model.place import DefinitionError
-from remit.model.suggest import did_you_mean
 
 _PATIENCE = 5.0
 _PAUSE = 0.05

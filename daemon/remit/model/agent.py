@@ -1,4 +1,9 @@
-"""An agent: a principal that holds a grant and has at most one parent."""
+"""An agent: a principal that holds a grant and has at most one parent; and what is started for it.
+
+A launch is written by an operator in a list, by a profile or by a request. A request names an entry
+of the operator's list and fills the placeholders of its arguments, each held to the pattern that
+the entry gives it. It says nothing else about the process.
+"""
 
 import re
 from collections.abc import Mapping
@@ -7,14 +12,29 @@ from typing import Annotated, Any, Literal, Self
 import msgspec
 
 from remit.errors import InvalidDataError
-from remit.model.fields import MAX_VALUE, Name, matches
 from remit.model.limits import NO_LIMITS, Limits
+from remit.model.names import Name
 from remit.model.place import Place
+from remit.model.schema import MAX_VALUE, matches
 
 AgentStatus = Literal["active", "archived"]
+MAX_RESTARTS = 5
+
+Restart = Literal["never", "on_failure", "always"]
+RESTARTS: tuple[Restart, ...] = ("never", "on_failure", "always")
+
+SETTABLE = r"(?!REMIT_|LD_)[A-Za-z_][A-Za-z0-9_]{0,127}"
+"""The variables that a launch may set: neither who the process is, nor what it loads."""
+
+Ready = Literal["", "claude"]
+READY: dict[str, str] = {"claude": "claude"}
+"""The ready launchers, each with the command that it starts."""
+
+BLANK = re.compile(r"\{\{\s*([a-zA-Z0-9_]+)\s*\}\}")
+"""A placeholder, written as a variable of a profile is."""
 
 
-class Chosen(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class CapabilityChoice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A capability of a list, with its configuration."""
 
     ref: Name
@@ -105,25 +125,6 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
     spec: AgentSpec = AgentSpec()
 
 
-# What to start for an agent: as an operator lists it, a profile says it or a request asks for it.
-#
-# A request names an entry of the operator's list and fills the placeholders of its arguments,
-# each held to the pattern that the entry gives it. It says nothing else about the process.
-
-
-MAX_RESTARTS = 5
-
-Restart = Literal["never", "on_failure", "always"]
-RESTARTS: tuple[Restart, ...] = ("never", "on_failure", "always")
-
-SETTABLE = r"(?!REMIT_|LD_)[A-Za-z_][A-Za-z0-9_]{0,127}"
-"""The variables that a launch may set: neither who the process is, nor what it loads."""
-
-Ready = Literal["", "claude"]
-READY: dict[str, str] = {"claude": "claude"}
-"""The ready launchers, each with the command that it starts."""
-
-
 class Launch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A command without a shell, and what to do when it ends.
 
@@ -145,7 +146,7 @@ class Launch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return READY[self.ready] if self.ready else self.command
 
 
-NOTHING = Launch()
+NO_LAUNCH = Launch()
 
 
 class PlacedLaunch(msgspec.Struct, frozen=True):
@@ -172,9 +173,6 @@ class LaunchRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 NO_REQUEST = LaunchRequest()
-
-BLANK = re.compile(r"\{\{\s*([a-zA-Z0-9_]+)\s*\}\}")
-"""A placeholder, written as a variable of a profile is."""
 
 
 class LaunchEntry(

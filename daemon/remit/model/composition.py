@@ -1,22 +1,59 @@
-"""A composition as an operator wrote it: parsed and placed, not yet resolved."""
+"""A composition as an operator wrote it, and the entries of its tool lists: not yet resolved.
 
+An entry of a tool list is an event pattern when it has a colon, else a model tool.
+"""
+
+import re
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import msgspec
 
+from remit.errors import InvalidPatternError
 from remit.model.agent import MAX_RESTARTS, Ready, Restart
-from remit.model.capability import Capability, Ref
-from remit.model.event import PlacedEffect
-from remit.model.grant import PlacedExposure
-from remit.model.json_schema import Path
+from remit.model.capability import Capability, Ref, RuntimeCapability
+from remit.model.event import PlacedEffect, PlacedExposure
 from remit.model.limits import NO_LIMITS, Limits
-from remit.model.made import MadeCapability
+from remit.model.names import EventPattern
 from remit.model.place import Place, Problem
+from remit.model.schema import Path
 
 VariableType = Literal["string", "integer", "number", "boolean"]
 VARIABLE_TYPES: tuple[VariableType, ...] = ("string", "integer", "number", "boolean")
 Scalar = str | int | float | bool
+
+_MODEL_TOOL = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+
+KNOWN_MODEL_TOOLS = frozenset(
+    [
+        "Agent",
+        "AskUserQuestion",
+        "Bash",
+        "BashOutput",
+        "Edit",
+        "EnterPlanMode",
+        "ExitPlanMode",
+        "Glob",
+        "Grep",
+        "KillShell",
+        "LS",
+        "ListMcpResources",
+        "MultiEdit",
+        "NotebookEdit",
+        "NotebookRead",
+        "Read",
+        "ReadMcpResource",
+        "Skill",
+        "SlashCommand",
+        "Task",
+        "TodoRead",
+        "TodoWrite",
+        "WebFetch",
+        "WebSearch",
+        "Write",
+    ]
+)
+"""Host-side tools that people name most; another name is accepted with a warning."""
 
 
 class Variable(msgspec.Struct, frozen=True):
@@ -56,11 +93,33 @@ class Flag(msgspec.Struct, frozen=True):
     """Where each part of the configuration stands."""
 
 
-class Text(msgspec.Struct, frozen=True):
+class Template(msgspec.Struct, frozen=True):
     """A string that may hold `{{variables}}`, with its place."""
 
     text: str
     place: Place
+
+
+class ToolEntry(msgspec.Struct, frozen=True):
+    """An entry as written, with its place. Exactly one of `pattern` and `model_tool` is set."""
+
+    text: str
+    place: Place
+    pattern: EventPattern | None = None
+    model_tool: str | None = None
+
+    @classmethod
+    def parse(cls, text: str, place: Place) -> Self:
+        """Read an entry of a tool list.
+
+        Raises:
+            InvalidPatternError: the text is neither a pattern nor a plain tool name.
+        """
+        if ":" in text or text == "*":
+            return cls(text, place, pattern=EventPattern.parse(text))
+        if not _MODEL_TOOL.fullmatch(text):
+            raise InvalidPatternError(text)
+        return cls(text, place, model_tool=text)
 
 
 class LauncherText(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,9 +128,9 @@ class LauncherText(msgspec.Struct, frozen=True, kw_only=True):
     place: Place
     command: str = ""
     ready: Ready = ""
-    args: tuple[Text, ...] = ()
-    env: tuple[tuple[str, Text], ...] = ()
-    cwd: Text | None = None
+    args: tuple[Template, ...] = ()
+    env: tuple[tuple[str, Template], ...] = ()
+    cwd: Template | None = None
     restart: Restart = "never"
     max_restarts: int = MAX_RESTARTS
 
@@ -81,18 +140,18 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
 
     when: tuple[Condition, ...] = ()
     flags: tuple[Flag, ...] = ()
-    allowed: tuple[Text, ...] = ()
+    allowed: tuple[Template, ...] = ()
     """`allowed_tools` and `additional_tools`: both add."""
-    disallowed: tuple[Text, ...] = ()
-    approval: tuple[Text, ...] = ()
+    disallowed: tuple[Template, ...] = ()
+    approval: tuple[Template, ...] = ()
     """`approval_required`: events that wait for an operator's yes at each call."""
     limits: Limits = NO_LIMITS
     max_effect: PlacedEffect | None = None
     """Nothing that does more is left, whoever gives it."""
-    prompt: Text | None = None
+    prompt: Template | None = None
     launcher: LauncherText | None = None
     exposure: PlacedExposure | None = None
-    pinned: tuple[Text, ...] = ()
+    pinned: tuple[Template, ...] = ()
 
 
 class Mixin(msgspec.Struct, frozen=True):
@@ -120,16 +179,14 @@ class Composition(msgspec.Struct, frozen=True, kw_only=True):
     parts: tuple[Part, ...] = ()
 
 
-# Everything operators wrote, parsed but not yet checked against each other.
-
-
 class Definitions(msgspec.Struct, frozen=True):
-    """The capabilities and compositions of one set of files, and what was wrong with the files."""
+    """Everything that operators wrote, parsed but not yet checked against each other."""
 
     capabilities: tuple[Capability, ...] = ()
     compositions: tuple[Composition, ...] = ()
     problems: tuple[Problem, ...] = ()
-    made: tuple[MadeCapability, ...] = ()
+    """What was wrong with the files."""
+    made: tuple[RuntimeCapability, ...] = ()
     """What was made at run time, beside the files."""
 
     @property

@@ -1,4 +1,7 @@
-"""A descriptor: one searchable thing, whatever it came from."""
+"""A descriptor: a searchable thing, whatever it came from; and the tools that reach all others.
+
+The two tools, one that searches and one that calls, are sent with every turn: every word costs.
+"""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -10,6 +13,12 @@ from remit.model.place import Place
 DescriptorKind = Literal["tool", "skill", "extension", "channel"]
 DESCRIPTOR_KINDS: tuple[DescriptorKind, ...] = ("tool", "skill", "extension", "channel")
 SourceKind = Literal["event", "skill", "manifest", "extension", "channel", "mcp"]
+
+NOBODY = "!nobody"
+"""Stands in `Descriptor.capabilities` for a capability that nobody can hold: it is no such name."""
+META_TOOL = "discover_capabilities"
+CALL_TOOL = "call_capability"
+_MAX_PARAMETERS = 256
 
 
 class Parameter(msgspec.Struct, frozen=True):
@@ -44,7 +53,7 @@ class Descriptor(msgspec.Struct, frozen=True, kw_only=True):
     description: str = ""
     category: str = ""
     server: str = ""
-    """The namespace or upstream server that it belongs to."""
+    """The namespace or the upstream that it belongs to."""
     tags: tuple[str, ...] = ()
     parameters: tuple[Parameter, ...] = ()
     required_secrets: tuple[str, ...] = ()
@@ -73,11 +82,6 @@ class Descriptor(msgspec.Struct, frozen=True, kw_only=True):
         return self.display_name or self.name
 
 
-NOBODY = "!nobody"
-"""Stands in `Descriptor.capabilities` for a capability that nobody can hold: it is no such name."""
-_MAX_PARAMETERS = 256
-
-
 def parameters_of(schema: Mapping[str, Any] | None) -> tuple[Parameter, ...]:
     """The fields that a JSON Schema of an object names; what is not understood is left out."""
     properties = schema.get("properties") if schema else None
@@ -102,15 +106,6 @@ def _text(schema: Mapping[str, Any], key: str) -> str:
 def tool_id(event: str) -> str:
     """The id of an event as a descriptor."""
     return event if event.startswith("tool:") else f"tool:{event}"
-
-
-# The two tools that reach all others: one finds them, one calls them.
-#
-# They are sent with every turn, so every word costs.
-
-
-META_TOOL = "discover_capabilities"
-CALL_TOOL = "call_capability"
 
 
 def meta_tool() -> dict[str, Any]:

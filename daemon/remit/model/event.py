@@ -1,16 +1,52 @@
-"""What is known about an event before anybody calls it."""
+"""What is known about an event, why it is allowed or denied, and what is told of it.
+
+A profile bounds its events in two ways: `max_effect` says how much they do at the most, `exposure`
+how many of the tools the host of an agent is shown before anybody looked for one.
+"""
 
 from collections.abc import Iterable
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
 from remit.errors import HandlerError
+from remit.model.limits import Limits
 from remit.model.names import EventName
 from remit.model.place import Place
 
 Effect = Literal["read", "write", "destructive"]
 EFFECTS: tuple[Effect, ...] = ("read", "write", "destructive")
+CEILING = "max_effect:"
+"""How a rule begins that is no pattern but a ceiling."""
+
+Exposure = Literal["all", "discovered", "turn"]
+EXPOSURES: tuple[Exposure, ...] = ("discovered", "turn", "all")
+"""From few tools to many. `discovered`: the pinned ones, and what it takes to search. `turn`: those
+as well, and the few that fit the last search. `all`: every tool."""
+SEARCH = "discovery:discover"
+"""The event by which the others are found; without it everything is listed, whatever is said."""
+
+Reason = Literal[
+    "granted",
+    "explicit_deny",
+    "no_grant",
+    "unknown_event",
+    "review_pending",
+    "limit",
+    "revoked",
+    "unknown_agent",
+]
+GRANTED: Reason = "granted"
+STATE = "state:"
+"""How the events begin that are about one key of the shared state."""
+
+DIRECT_EVENT = "message:direct"
+"""The event that carries a message from one agent to another."""
+MAX_WAITING = 100
+MAX_WAITING_BYTES = 2 << 20
+"""Of all messages that wait for one agent."""
+KEEP_SECONDS = 24 * 3600.0
+MESSAGE_BYTES = 65_536
 
 
 class EventSpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,7 +78,7 @@ class EventSpec(msgspec.Struct, frozen=True, kw_only=True):
     content: bool = False
     """True: answers are MCP content, `{content: [blocks], structured_content?}`, and shown so."""
     vouched: bool = True
-    """False: an upstream tool that was trusted unseen; see `policy.toolnames.held_back`."""
+    """False: an upstream tool that was trusted unseen; see `policy.tool_names.held_back`."""
     timeout: float | None = None
     since: str = ""
     aliases: tuple[EventName, ...] = ()
@@ -51,10 +87,6 @@ class EventSpec(msgspec.Struct, frozen=True, kw_only=True):
     deprecated: str = ""
     """Why not to use it any more and what to use instead; empty when it is not deprecated."""
     place: Place | None = None
-
-
-CEILING = "max_effect:"
-"""How a rule begins that is no pattern but a ceiling."""
 
 
 class PlacedEffect(msgspec.Struct, frozen=True):
@@ -87,20 +119,54 @@ def effect_at_most(spec: EventSpec, ceiling: Effect) -> bool:
     return spec.effect is not None and EFFECTS.index(spec.effect) <= EFFECTS.index(ceiling)
 
 
-# The answer to "may X do Y?".
+class PlacedExposure(msgspec.Struct, frozen=True):
+    """What a profile says about it, and where."""
+
+    mode: Exposure
+    place: Place
 
 
-Reason = Literal[
-    "granted",
-    "explicit_deny",
-    "no_grant",
-    "unknown_event",
-    "review_pending",
-    "limit",
-    "revoked",
-    "unknown_agent",
-]
-GRANTED: Reason = "granted"
+class Denial(msgspec.Struct, frozen=True):
+    """What was denied to whom.
+
+    Denials of one `group` are repeats of each other; `item` is what may differ between them. Both
+    are the event when they are empty.
+    """
+
+    principal: str
+    event: str
+    reason: str
+    details: dict[str, Any] = {}
+    group: str = ""
+    item: str = ""
+
+
+def decisions_of(outcome: str, details: dict[str, Any]) -> int:
+    """How many decisions a row stands for: that of repeated denials for more than one."""
+    count = details.get("count", 1) if outcome == "denied" else 1
+    return count if isinstance(count, int) else 1
+
+
+# Untracked, because one is made for every emit: what it carries never points back at it.
+class Notice(msgspec.Struct, frozen=True, eq=False, gc=False):
+    """An event on its way to any number of listeners."""
+
+    event: str
+    data: Any
+    origin: str
+    """Who caused it."""
+    at: float
+
+    def is_within(self, limits: Limits) -> bool:
+        """Tell whether it is about nothing that somebody under these limits must not know of.
+
+        What is told about the shared state carries the key; without one, nobody can tell where it
+        lies, and who is limited to a part of the state is not told.
+        """
+        if limits.state_prefixes is None or not self.event.startswith(STATE):
+            return True
+        key = self.data.get("key") if isinstance(self.data, dict) else None
+        return isinstance(key, str) and limits.allow_key(key)
 
 
 class MisplacedHandlerError(HandlerError):

@@ -1,34 +1,18 @@
-"""How many of its tools the host of an agent is shown before anybody looked for one."""
+"""A grant: the compiled, immutable set of what a holder may do, and what a session leaves of it.
+
+A session is a piece of work in which its owner, and all below it, hold less than elsewhere.
+"""
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
 from remit.model.agent import PlacedLaunch
-from remit.model.event import Effect
+from remit.model.event import Effect, Exposure
 from remit.model.limits import NO_LIMITS, Limits
 from remit.model.names import EventPattern
-from remit.model.place import Place, Problem
-
-Exposure = Literal["all", "discovered", "turn"]
-EXPOSURES: tuple[Exposure, ...] = ("discovered", "turn", "all")
-"""From few tools to many. `discovered`: the pinned ones, and what it takes to search. `turn`: those
-as well, and the few that fit the last search. `all`: every tool."""
-
-
-SEARCH = "discovery:discover"
-"""The event by which the others are found; without it everything is listed, whatever is said."""
-
-
-class PlacedExposure(msgspec.Struct, frozen=True):
-    """What a profile says about it, and where."""
-
-    mode: Exposure
-    place: Place
-
-
-# A grant: the compiled, immutable set of what a holder may do.
+from remit.model.place import Problem
 
 
 class Share(msgspec.Struct, frozen=True):
@@ -87,3 +71,48 @@ class Grant(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     warnings: tuple[Problem, ...] = ()
     shares: tuple[Share, ...] = ()
     """What is still to be added, as far as the authors hold it: `events` is without it."""
+
+
+class Narrowing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What one step leaves of a grant; absent fields leave everything."""
+
+    allowed_tools: tuple[str, ...] | None = None
+    """Events, patterns and model tools; all others are out. Empty: nothing is left."""
+    disallowed_tools: tuple[str, ...] = ()
+    max_effect: Effect | None = None
+    limits: Limits = NO_LIMITS
+
+
+class Session(msgspec.Struct, frozen=True, kw_only=True):
+    """One session, from its opening on; a name that is opened again is another session.
+
+    INVARIANT: steps are only ever added, so what a session leaves of a grant never grows.
+    """
+
+    id: str
+    name: str
+    owner: str
+    owner_key: str = ""
+    """The key that the owner had: a later principal of the same name is not the owner."""
+    opened_at: float = 0.0
+    closed_at: float | None = None
+    steps: tuple[Narrowing, ...] = ()
+
+    @property
+    def is_open(self) -> bool:
+        """Tell whether anything can be done in this session."""
+        return self.closed_at is None
+
+
+class SessionKey(msgspec.Struct, frozen=True):
+    """Which session a request works in, for whatever is kept in it: whose it is, and its name.
+
+    INVARIANT: two principals share a key only when one of them was bound to a session of the
+    other; the same name in the mouth of a stranger is another key.
+    """
+
+    owner: str
+    owner_key: str = ""
+    """The public key that the owner has: a later principal of the same name is not the owner."""
+    name: str = ""
+    """Empty: what the owner does without naming a session."""

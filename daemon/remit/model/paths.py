@@ -1,4 +1,9 @@
-"""Paths of the session file system. They name rows of a store and never a file of this machine."""
+"""Paths of the session file system, and the hosts that may be asked.
+
+A path names a row of a store and never a file of this machine. A host pattern is the name of a
+host, or `*.` and a name for everything below it; a denial beats an allowance, and of several rules
+each must agree.
+"""
 
 import re
 from typing import NewType
@@ -13,6 +18,9 @@ ROOT = FilePath("/")
 MAX_PATH_BYTES = 1024
 MAX_NAME_BYTES = 255
 MAX_DEPTH = 32
+_LABEL = r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?"
+_PATTERN = rf"(\*\.)?{_LABEL}(\.{_LABEL})*|\[[0-9a-f:.]+\]"
+_LONGEST = 255
 
 
 def parse_file_path(text: str) -> FilePath:
@@ -84,17 +92,6 @@ def _is_composed(name: str) -> bool:
 
 def _shown(text: str) -> str:
     return ascii(text if len(text) <= 60 else text[:57] + "...")  # noqa: PLR2004 - one screen line
-
-
-# Which hosts of the outside world may be asked.
-#
-# A pattern is the name of a host, or `*.` and a name for everything below it. A denial beats an
-# allowance, and of several rules each must agree.
-
-
-_LABEL = r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?"
-_PATTERN = rf"(\*\.)?{_LABEL}(\.{_LABEL})*|\[[0-9a-f:.]+\]"
-_LONGEST = 255
 
 
 class HostRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -1,4 +1,7 @@
-"""Who is asking. Identity comes from the connection, never from a field of a message."""
+"""Who is asking, the tokens that prove it, and who caused a change of the configuration.
+
+Identity comes from the connection, never from a field of a message.
+"""
 
 from typing import Literal
 
@@ -9,6 +12,9 @@ DAEMON_ID = "daemon"
 """Stands for what happens by itself; nobody who asks has this name."""
 RESERVED = frozenset({OPERATOR_ID, DAEMON_ID})
 """Names that are given to nobody."""
+ANYWHERE = ""
+"""The audience of the token that an agent was spawned with."""
+ID_LENGTH = 12
 
 
 class Principal(msgspec.Struct, frozen=True):
@@ -27,14 +33,6 @@ class Principal(msgspec.Struct, frozen=True):
 
 
 OPERATOR = Principal(OPERATOR_ID, "operator")
-
-
-# A bearer token, and somebody who has shown one.
-
-
-ANYWHERE = ""
-"""The audience of the token that an agent was spawned with."""
-ID_LENGTH = 12
 
 
 class Token(msgspec.Struct, frozen=True):
@@ -58,9 +56,6 @@ class Bearer(msgspec.Struct, frozen=True):
 
     principal: Principal
     token: Token
-
-
-# Why a configuration comes in force, or is refused.
 
 
 class Cause(msgspec.Struct, frozen=True):

@@ -6,12 +6,11 @@ from typing import Self
 import msgspec
 
 from remit.model.capability import Capability, Ref
-from remit.model.composition import Composition, Variable
+from remit.model.composition import KNOWN_MODEL_TOOLS, Composition, Variable
 from remit.model.grant import Grant
 from remit.model.limits import NO_LIMITS, Limits
+from remit.model.names import did_you_mean
 from remit.model.place import Place, Problem
-from remit.model.suggest import did_you_mean
-from remit.model.tool import KNOWN_MODEL_TOOLS
 from remit.policy.mounts import mount_conflicts
 from remit.policy.review import AGENT_PREFIX, Approval, Scope, scope_of
 from remit.policy.universe import Universe

@@ -9,8 +9,8 @@ from remit.model.capability import Ref
 from remit.model.composition import Composition, Definitions, Scalar
 from remit.model.event import Effect, PlacedEffect, least
 from remit.model.grant import Grant
+from remit.model.names import did_you_mean
 from remit.model.place import REQUEST, DefinitionError, Problem, by_place
-from remit.model.suggest import did_you_mean
 from remit.policy.catalogue import (
     Catalogue,
     check_capability_ref,

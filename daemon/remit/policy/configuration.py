@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import msgspec
 
 from remit.model.composition import Flag
-from remit.model.json_schema import config_mistakes, shown
 from remit.model.place import REQUEST, Problem, Severity
+from remit.model.schema import config_mistakes, shown
 from remit.policy.catalogue import Catalogue
 from remit.policy.layers import Layer
 

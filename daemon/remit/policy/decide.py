@@ -5,13 +5,11 @@ from collections.abc import Iterable
 import msgspec
 
 from remit.errors import InvalidDataError, InvalidPatternError
+from remit.model.composition import ToolEntry
 from remit.model.event import GRANTED, Effect, Reason
-from remit.model.grant import Grant
-from remit.model.names import EventPattern
+from remit.model.grant import Grant, Narrowing, Session
+from remit.model.names import EventPattern, did_you_mean
 from remit.model.place import Place
-from remit.model.session import Narrowing, Session
-from remit.model.suggest import did_you_mean
-from remit.model.tool import ToolEntry
 from remit.policy.catalogue import Catalogue
 
 

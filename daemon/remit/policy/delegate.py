@@ -7,11 +7,10 @@ import msgspec
 from remit.errors import InvalidDataError, NotFoundError
 from remit.model.agent import AgentSpec
 from remit.model.capability import Ref
-from remit.model.composition import Composition, Flag, Part, Scalar, Text
+from remit.model.composition import Composition, Flag, Part, Scalar, Template, ToolEntry
 from remit.model.grant import Grant
+from remit.model.names import did_you_mean
 from remit.model.place import REQUEST, Problem
-from remit.model.suggest import did_you_mean
-from remit.model.tool import ToolEntry
 from remit.policy.catalogue import Catalogue
 from remit.policy.configuration import Missing, missing_configs
 from remit.policy.decide import confine
@@ -215,5 +214,5 @@ def _changes(spec: AgentSpec) -> Composition:
     )
 
 
-def _texts(entries: Iterable[str]) -> tuple[Text, ...]:
-    return tuple(Text(entry, REQUEST) for entry in entries)
+def _texts(entries: Iterable[str]) -> tuple[Template, ...]:
+    return tuple(Template(entry, REQUEST) for entry in entries)

@@ -1,9 +1,10 @@
 """What is worth saying about a profile that does not list all its tools."""
 
-from remit.model.grant import SEARCH, Grant
+from remit.model.composition import ToolEntry
+from remit.model.event import SEARCH
+from remit.model.grant import Grant
+from remit.model.names import did_you_mean
 from remit.model.place import Place, Problem
-from remit.model.suggest import did_you_mean
-from remit.model.tool import ToolEntry
 from remit.policy.catalogue import Catalogue
 from remit.policy.layers import Layer
 

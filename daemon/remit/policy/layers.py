@@ -15,14 +15,13 @@ from remit.model.composition import (
     LauncherText,
     Part,
     Scalar,
-    Text,
+    Template,
+    ToolEntry,
 )
-from remit.model.event import PlacedEffect, least
-from remit.model.grant import EXPOSURES, PlacedExposure
+from remit.model.event import EXPOSURES, PlacedEffect, PlacedExposure, least
 from remit.model.limits import NO_LIMITS, Limits
+from remit.model.names import did_you_mean
 from remit.model.place import Place, Problem
-from remit.model.suggest import did_you_mean
-from remit.model.tool import ToolEntry
 
 _SAFE_IN_TOOLS = re.compile(r"[a-z0-9][a-z0-9_.-]*")
 
@@ -30,7 +29,7 @@ Environment = Mapping[str, Scalar]
 
 
 def entries(
-    texts: Iterable[Text], environment: Environment, problems: list[Problem]
+    texts: Iterable[Template], environment: Environment, problems: list[Problem]
 ) -> tuple[ToolEntry, ...]:
     """The entries of a tool list; what is wrong with them is added to `problems`."""
     found = []
@@ -44,7 +43,7 @@ def entries(
 
 
 def filled(
-    text: Text, environment: Environment, problems: list[Problem], *, in_tools: bool = False
+    text: Template, environment: Environment, problems: list[Problem], *, in_tools: bool = False
 ) -> str:
     """Put the values of variables into a string.
 

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping
 
 from remit.errors import InvalidDataError
 from remit.model.composition import Composition, Scalar, Variable
-from remit.model.fields import matches
+from remit.model.names import did_you_mean
 from remit.model.place import Problem
-from remit.model.suggest import did_you_mean
+from remit.model.schema import matches
 from remit.policy.catalogue import circle_problem, dependencies_first
 from remit.policy.layers import same_value
 

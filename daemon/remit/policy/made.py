@@ -9,17 +9,16 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
-from remit.model.capability import Capability
+from remit.model.capability import Capability, RuntimeCapability
 from remit.model.grant import Grant, Share
 from remit.model.limits import NO_LIMITS, Limits
-from remit.model.made import MadeCapability
 from remit.model.place import Problem
 from remit.policy.catalogue import Catalogue, Made
 from remit.policy.mounts import mount_conflicts
 
 
 def add_made(
-    catalogue: Catalogue, made: Iterable[MadeCapability], problems: list[Problem]
+    catalogue: Catalogue, made: Iterable[RuntimeCapability], problems: list[Problem]
 ) -> Catalogue:
     """The catalogue with what was made at run time; the files come first, whatever they say.
 
@@ -52,7 +51,7 @@ def add_made(
     )
 
 
-def _compiled(catalogue: Catalogue, one: MadeCapability) -> Made:
+def _compiled(catalogue: Catalogue, one: RuntimeCapability) -> Made:
     said = one.capability
     known = tuple(ref for ref in said.requires if ref.name in catalogue.names)
     # Everybody who follows requirements finds what they name, also when this one is inert.

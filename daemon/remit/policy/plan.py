@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from remit.model.agent import NOTHING, Launch
+from remit.model.agent import NO_LAUNCH, Launch
 from remit.model.event import Effect, is_looser
 from remit.model.grant import Grant
 from remit.model.limits import is_wider
@@ -221,7 +221,7 @@ def _compare_profiles(before: Grant, after: Grant, altered: frozenset[str]) -> C
 
 
 def _launchers(before: Grant, after: Grant) -> tuple[dict[str, Any] | None, ...]:
-    old, new = (grant.launcher.launch if grant.launcher else NOTHING for grant in (before, after))
+    old, new = (grant.launcher.launch if grant.launcher else NO_LAUNCH for grant in (before, after))
     return () if old == new else (_shown(old), _shown(new))
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from remit.errors import NotFoundError
 from remit.model.limits import NO_LIMITS
-from remit.model.suggest import did_you_mean
+from remit.model.names import did_you_mean
 from remit.policy.catalogue import Catalogue
 
 

@@ -4,7 +4,7 @@ from collections.abc import Container
 
 import msgspec
 
-from remit.model.suggest import nearest
+from remit.model.names import nearest
 from remit.policy.catalogue import Catalogue
 
 _NEAR = 5

@@ -9,11 +9,10 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from remit.model.composition import Composition, Scalar
+from remit.model.composition import Composition, Scalar, ToolEntry
 from remit.model.grant import Grant, Share
 from remit.model.limits import NO_LIMITS, Limits
 from remit.model.names import EventPattern
-from remit.model.tool import ToolEntry
 from remit.policy.catalogue import Catalogue
 from remit.policy.ceiling import Caught, beyond, caught
 from remit.policy.layers import Layer

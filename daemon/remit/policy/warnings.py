@@ -1,10 +1,9 @@
 """What is wrong with a profile, and what is merely worth saying about it."""
 
-from remit.model.composition import Composition
+from remit.model.composition import KNOWN_MODEL_TOOLS, Composition, ToolEntry
 from remit.model.grant import Grant
+from remit.model.names import did_you_mean
 from remit.model.place import Place, Problem
-from remit.model.suggest import did_you_mean
-from remit.model.tool import KNOWN_MODEL_TOOLS, ToolEntry
 from remit.model.upstream import NAMESPACE
 from remit.policy.catalogue import Catalogue, dead_pattern
 from remit.policy.ceiling import ceiling_warnings

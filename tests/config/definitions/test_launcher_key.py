@@ -7,7 +7,7 @@ from tests.policy.texts import files_of, told
 
 from remit.app.schemas import composition_schema
 from remit.config.definitions.parse import parse_definitions
-from remit.model.composition import LauncherText, Text
+from remit.model.composition import LauncherText, Template
 from remit.model.place import Place
 
 FULL = """{command: /bin/agent, args: [-v, "{{team}}"], env: {TEAM: "{{team}}"},
@@ -51,7 +51,7 @@ def test_a_word_names_a_ready_launcher_or_none() -> None:
     assert read("launcher: none") == ([LauncherText(place=place)], [])
     (launcher,), _ = read("launcher: {ready: claude, args: [-p]}")
     assert (launcher.ready, launcher.command) == ("claude", "")
-    assert launcher.args == (Text("-p", Place("p0.yaml", 2, 34)),)
+    assert launcher.args == (Template("-p", Place("p0.yaml", 2, 34)),)
 
 
 WRONG = [

@@ -9,7 +9,7 @@ from tests.faces.zmq.world import Wire, until
 
 from remit.faces.zmq import Limits
 from remit.model.agent import Agent, AgentSpec
-from remit.model.notice import Notice
+from remit.model.event import Notice
 
 TIGHT = Limits(high_water=16, backlog=32, drain_seconds=0.01, linger_ms=0)
 

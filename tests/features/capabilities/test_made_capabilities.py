@@ -8,7 +8,7 @@ from tests.family import CATALOGUE, PROFILES, Family
 
 from remit.config.definitions.files import Files
 from remit.features.capabilities.service import MAX_BY_ONE, load_made
-from remit.model.made import MAX_VERSIONS
+from remit.model.capability import MAX_VERSIONS
 
 MORE = """
   make: {description: m, event_patterns: ["capability:*"]}

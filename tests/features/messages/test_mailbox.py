@@ -6,7 +6,7 @@ import anyio
 import pytest
 from tests.family import Family
 
-from remit.model.notice import DIRECT_EVENT, MAX_WAITING, MESSAGE_BYTES, Notice
+from remit.model.event import DIRECT_EVENT, MAX_WAITING, MESSAGE_BYTES, Notice
 
 
 class Wire:

@@ -11,9 +11,8 @@ from remit.errors import HandlerError, RemitError
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.registry import Registry
 from remit.kernel.store.protocol import Store
-from remit.model.grant import Grant
+from remit.model.grant import Grant, SessionKey
 from remit.model.principal import Principal
-from remit.model.session import SessionKey
 from remit.policy.catalogue import Catalogue
 
 CATALOGUE = "  lab: {description: Experiments}\n"

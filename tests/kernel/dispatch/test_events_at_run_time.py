@@ -16,8 +16,8 @@ from remit.kernel.dispatch.handler import Handler
 from remit.kernel.dispatch.registry import Registry
 from remit.kernel.dispatch.runner import RunningCall
 from remit.model.agent import Agent, AgentSpec
+from remit.model.event import Notice
 from remit.model.names import EventPattern
-from remit.model.notice import Notice
 from remit.model.place import DefinitionError
 from remit.model.principal import Cause, Principal
 from remit_client.wire import Request

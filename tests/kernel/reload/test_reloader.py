@@ -14,8 +14,8 @@ from remit.kernel.reload.audit import CHANGED, REJECTED
 from remit.kernel.reload.changes import tell_changes
 from remit.kernel.reload.reload import Outcome
 from remit.model.agent import Agent, AgentSpec
+from remit.model.event import Notice
 from remit.model.names import EventPattern
-from remit.model.notice import Notice
 from remit.model.principal import Cause
 from remit.policy.plan import plan as make_plan
 from remit.policy.review import Approval, Scope

@@ -17,8 +17,8 @@ from remit.errors import SettingsError, StoreError
 from remit.features.cards.views import unbound
 from remit.features.skills.binding import binding_problems
 from remit.features.upstreams.file import inspect_upstreams, upstreams_path
+from remit.model.names import did_you_mean
 from remit.model.place import DefinitionError
-from remit.model.suggest import did_you_mean
 
 MOST = 20
 """Files of one kind that are told one by one."""

@@ -36,14 +36,13 @@ from remit.model.composition import (
     Flag,
     Mixin,
     Part,
-    Text,
+    Template,
     Variable,
 )
-from remit.model.event import EFFECTS, PlacedEffect
-from remit.model.fields import pattern_complaint
-from remit.model.grant import EXPOSURES, PlacedExposure
+from remit.model.event import EFFECTS, EXPOSURES, PlacedEffect, PlacedExposure
 from remit.model.limits import NO_LIMITS
 from remit.model.place import Place
+from remit.model.schema import pattern_complaint
 
 PROFILE_NAME = r"[a-z][a-z0-9_-]{0,63}"
 VARIABLE_NAME = r"[a-z][a-z0-9_]{0,63}"
@@ -134,8 +133,8 @@ class WhenKind(msgspec.Struct, frozen=True):
         return {"type": "object", "additionalProperties": ScalarKind().schema()}
 
 
-_TOOL_LIST = ListKind(TextKind(Text, what="an event, a pattern or a model tool"), single=True)
-_EVENT_LIST = ListKind(TextKind(Text, what="an event or a pattern"), single=True)
+_TOOL_LIST = ListKind(TextKind(Template, what="an event, a pattern or a model tool"), single=True)
+_EVENT_LIST = ListKind(TextKind(Template, what="an event or a pattern"), single=True)
 _TOOL_FIELDS: dict[str, Field] = {
     "allowed_tools": Field(_TOOL_LIST, "Explicit list of events, patterns and model tools"),
     "additional_tools": Field(_TOOL_LIST, "Added to what the capabilities give"),
@@ -150,8 +149,8 @@ def _tools(values: dict[str, Any], _node: Node | None = None) -> Part:
     )
 
 
-_PROMPT = TextKind(Text)
-_PINNED = ListKind(TextKind(Text, what="an event or a pattern"), single=True)
+_PROMPT = TextKind(Template)
+_PINNED = ListKind(TextKind(Template, what="an event or a pattern"), single=True)
 _EXPOSURE = ChoiceKind(EXPOSURES, PlacedExposure)
 _MAX_EFFECT = ChoiceKind(EFFECTS, PlacedEffect)
 _FLAGS = FlagsKind()

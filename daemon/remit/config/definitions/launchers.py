@@ -28,9 +28,9 @@ from remit.model.agent import (
     LaunchEntry,
     LaunchRequest,
 )
-from remit.model.composition import LauncherText, Text
+from remit.model.composition import LauncherText, Template
+from remit.model.names import did_you_mean
 from remit.model.place import Place, Problem
-from remit.model.suggest import did_you_mean
 from remit.policy.catalogue import Catalogue
 
 NO_LAUNCHER = "none"
@@ -41,7 +41,7 @@ class EnvironmentKind(msgspec.Struct, frozen=True):
     """`{NAME: text}`; who the process is, is not for a profile to say."""
 
     name: TextKind = TextKind(pattern=SETTABLE, what="a variable that a profile may set")
-    value: TextKind = TextKind(Text)
+    value: TextKind = TextKind(Template)
 
     def read(self, node: Node, report: Report) -> Any:
         """Read every pair, also after a bad one."""
@@ -95,9 +95,9 @@ _MAPPING = RecordKind(
             "A name on PATH or a full path, which the setting launch_commands lists",
         ),
         "ready": Field(ChoiceKind(tuple(READY)), "A launcher that works out arguments by itself"),
-        "args": Field(ListKind(TextKind(Text)), "Arguments; a ready launcher adds its own"),
+        "args": Field(ListKind(TextKind(Template)), "Arguments; a ready launcher adds its own"),
         "env": Field(EnvironmentKind(), "Variables of the process"),
-        "cwd": Field(TextKind(Text), "The folder in which it runs"),
+        "cwd": Field(TextKind(Template), "The folder in which it runs"),
         "restart": Field(ChoiceKind(RESTARTS), "What to do when it ends; never when absent"),
         "max_restarts": Field(WholeKind(0, MAX_RESTARTS), "How often it is started again"),
     },

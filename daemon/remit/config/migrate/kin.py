@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from remit.model.composition import Composition, Part, Text
+from remit.model.composition import Composition, Part, Template
 from remit.policy.catalogue import Catalogue
 from remit.policy.lineage import lineages
 
@@ -63,12 +63,12 @@ def kin_of(catalogue: Catalogue, profile: Composition) -> Kin:
     )
 
 
-def is_open(text: Text) -> bool:
+def is_open(text: Template) -> bool:
     """Tell whether an entry holds a variable."""
     return _OPEN in text.text
 
 
-def fixed_start(text: Text) -> str:
+def fixed_start(text: Template) -> str:
     """What an entry with a variable is sure to begin with."""
     return text.text.partition(_OPEN)[0]
 

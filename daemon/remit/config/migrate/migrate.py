@@ -13,10 +13,9 @@ import msgspec
 from remit.config.migrate.kin import Kin, is_open, kin_of
 from remit.config.migrate.offers import Offer, future_event, make_offer
 from remit.config.migrate.proof import cheapest, compile_beside, prove_same
-from remit.model.composition import Composition, Flag, Part, Text
+from remit.model.composition import Composition, Flag, Part, Template, ToolEntry
 from remit.model.event import EventSpec
 from remit.model.names import EventName
-from remit.model.tool import ToolEntry
 from remit.policy.catalogue import Catalogue
 from remit.policy.universe import Universe, make_universe
 
@@ -85,7 +84,7 @@ def _steady_parts(composition: Composition) -> list[Part]:
     return [part for part in composition.parts if not part.when]
 
 
-def _own_entries(composition: Composition) -> list[Text]:
+def _own_entries(composition: Composition) -> list[Template]:
     return [text for part in _steady_parts(composition) for text in part.allowed]
 
 
@@ -95,7 +94,7 @@ def _switched_on(composition: Composition) -> list[str]:
     return [flag.capability for flag in flags if flag.capability not in off]
 
 
-def _is_movable(text: Text, composition: Composition) -> bool:
+def _is_movable(text: Template, composition: Composition) -> bool:
     """An entry with a variable stays, and so does one that stands in another file."""
     return not is_open(text) and text.place.file == composition.place.file
 
@@ -131,7 +130,7 @@ def _with_written_events(catalogue: Catalogue, kin: Kin) -> Universe:
     return make_universe([*universe.specs.values(), *extra])
 
 
-def _offer(catalogue: Catalogue, kin: Kin, written: Universe, explicit: list[Text]) -> Offer:
+def _offer(catalogue: Catalogue, kin: Kin, written: Universe, explicit: list[Template]) -> Offer:
     before = compile_beside(catalogue, kin.steady, written)
     reduced = (_without_explicit(c) if c.name == kin.profile.name else c for c in kin.steady)
     after = compile_beside(catalogue, reduced, written)
@@ -147,7 +146,7 @@ def _covered(offer: Offer, chosen: Iterable[str]) -> int:
     return covered
 
 
-def _additional(offer: Offer, chosen: Iterable[str], explicit: list[Text]) -> tuple[str, ...]:
+def _additional(offer: Offer, chosen: Iterable[str], explicit: list[Template]) -> tuple[str, ...]:
     """The entries that stay, in the operator's own spelling."""
     stars, singles = offer.need.rest(_covered(offer, chosen))
     texts = {text for at, text in enumerate(offer.stars) if stars >> at & 1}
@@ -157,7 +156,7 @@ def _additional(offer: Offer, chosen: Iterable[str], explicit: list[Text]) -> tu
     return tuple(sorted(texts.union(offer.kept)))
 
 
-def _homes(offer: Offer, chosen: Iterable[str], explicit: list[Text]) -> dict[str, str]:
+def _homes(offer: Offer, chosen: Iterable[str], explicit: list[Template]) -> dict[str, str]:
     """The new capability that gives most of each entry."""
     found = {}
     for text in explicit:
@@ -186,7 +185,7 @@ def _migrated(
     place = composition.place
     new = Part(
         flags=tuple(Flag(name, on=True, place=place) for name in chosen),
-        allowed=tuple(Text(text, place) for text in additional),
-        disallowed=tuple(Text(text, place) for text in denied),
+        allowed=tuple(Template(text, place) for text in additional),
+        disallowed=tuple(Template(text, place) for text in denied),
     )
     return msgspec.structs.replace(rest, parts=(*rest.parts, new))

@@ -9,10 +9,9 @@ import msgspec
 
 from remit.config.migrate.kin import Kin, fixed_start, is_open
 from remit.config.migrate.proof import Need, Piece, Star
-from remit.model.composition import Part
+from remit.model.composition import Part, ToolEntry
 from remit.model.grant import Grant
 from remit.model.names import EventPattern
-from remit.model.tool import ToolEntry
 from remit.policy.catalogue import Catalogue
 
 FUTURE = "remit_future"

@@ -4,7 +4,7 @@ import yaml
 
 from remit.config.migrate.kin import is_open
 from remit.config.strict.edit import Editor, Entry, Pair, find_pair, flow_list, is_flow, list_lines
-from remit.model.composition import Text
+from remit.model.composition import Template
 from remit.model.place import Place
 
 GRANTING = ("allowed_tools", "additional_tools")
@@ -36,7 +36,9 @@ class ToolLists:
         stays = []
         for entry in entries:
             wanted = (
-                key == DENYING or is_open(Text(entry.text, _NOWHERE)) or entry.text in self._keep
+                key == DENYING
+                or is_open(Template(entry.text, _NOWHERE))
+                or entry.text in self._keep
             )
             stays.append(wanted and entry.text not in seen)
             seen.add(entry.text)

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from remit.model.agent import BLANK, READY, SETTABLE, LaunchEntry
-from remit.model.fields import pattern_complaint
+from remit.model.schema import pattern_complaint
 
 _READY = " or ".join(READY)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")

@@ -15,7 +15,7 @@ from remit.config.settings.home import default_home
 from remit.config.settings.setting import PREFIX, WrongError, from_text, read_value
 from remit.config.settings.table import SETTINGS, Origin, Settings
 from remit.errors import SettingsError
-from remit.model.suggest import did_you_mean, nearest
+from remit.model.names import did_you_mean, nearest
 
 FILE_NAME = "remit.toml"
 # What an agent's own process is given; these speak to the client, not to the daemon.

@@ -13,8 +13,8 @@ import msgspec
 
 from remit.config.strict.yaml import Mapping, Node, Scalar, to_json
 from remit.config.strict.yaml import Sequence as ListNode
+from remit.model.names import did_you_mean
 from remit.model.place import Place, Problem
-from remit.model.suggest import did_you_mean
 
 MAX_PROBLEMS = 200
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from remit.config.strict.kinds import BAD, JsonKind, Report
 from remit.config.strict.yaml import JsonScalar, Mapping, Node, Scalar, Sequence
-from remit.model.json_schema import Path, schema_mistakes, shown
 from remit.model.place import Place
+from remit.model.schema import Path, schema_mistakes, shown
 
 
 def places_of(node: Node) -> dict[Path, Place]:

@@ -12,8 +12,8 @@ from remit.faces.http.operations import Operation
 from remit.faces.http.problems import MEDIA_TYPE, ProblemBody
 from remit.features.agents.events import SpawnRequest, UpdateRequest
 from remit.features.capabilities.events import CreateRequest
-from remit.model.agent import Chosen
-from remit.model.fields import published
+from remit.model.agent import CapabilityChoice
+from remit.model.requests import published
 
 _REF = "#/components/schemas/{name}"
 
@@ -174,7 +174,7 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
     profile: str
     name: str
     system_prompt: str
-    capabilities: list[str | Chosen]
+    capabilities: list[str | CapabilityChoice]
     allowed_events: list[str]
     allowed_claude_tools: list[str]
     limits: dict[str, Any]

@@ -17,7 +17,7 @@ from remit.faces.http.probes import Probes
 from remit.faces.http.server import Server, bind, url_of
 from remit.faces.http.streams import Stream, Streams
 from remit.kernel.dispatch.call import Door, Guard
-from remit.model.notice import Notice
+from remit.model.event import Notice
 from remit.model.principal import Token
 
 log = structlog.get_logger()

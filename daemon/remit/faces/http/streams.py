@@ -15,7 +15,7 @@ import msgspec
 from remit.faces.http.limits import Limits, Stats
 from remit.faces.http.problems import problem
 from remit.kernel.dispatch.call import Guard
-from remit.model.notice import Notice
+from remit.model.event import Notice
 from remit.model.principal import Bearer
 from remit_client.wire import Gap, Push
 

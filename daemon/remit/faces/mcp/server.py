@@ -50,7 +50,7 @@ from remit.faces.mcp.toolset import (
     unwrapped,
 )
 from remit.model.descriptor import CALL_TOOL, META_TOOL, tool_id
-from remit.model.grant import SEARCH
+from remit.model.event import SEARCH
 from remit_client.wire import Answer, Failure
 
 PAGE = 1_000

@@ -20,7 +20,7 @@ from remit.faces.zmq.reader import Reader
 from remit.faces.zmq.router import Readiness, bind, inode_of, open_router, remove_file
 from remit.kernel.dispatch.call import Directory, Door
 from remit.kernel.dispatch.counters import Load
-from remit.model.notice import Notice
+from remit.model.event import Notice
 
 log = structlog.get_logger()
 

@@ -9,15 +9,15 @@ from remit.errors import InvalidDataError, RemitError
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.lookup import unseen
 from remit.kernel.dispatch.visibility import sight, visible_capabilities
-from remit.model.agent import AgentSpec, Chosen
+from remit.model.agent import AgentSpec, CapabilityChoice
+from remit.model.composition import ToolEntry
 from remit.model.grant import Grant
-from remit.model.json_schema import config_mistakes, shown
 from remit.model.place import REQUEST
-from remit.model.tool import ToolEntry
+from remit.model.schema import config_mistakes, shown
 from remit.policy.catalogue import Catalogue
 from remit.policy.delegate import request_warnings, unconfigured
 
-Asked = dict[str, bool] | tuple[str | Chosen, ...]
+Asked = dict[str, bool] | tuple[str | CapabilityChoice, ...]
 
 
 class Choice(msgspec.Struct, frozen=True):

@@ -11,9 +11,9 @@ from remit.kernel.dispatch.lookup import look_up
 from remit.kernel.dispatch.session_view import held_by, sessions_of
 from remit.kernel.dispatch.visibility import sight, visible_profiles
 from remit.model.agent import AgentSpec
+from remit.model.composition import ToolEntry
 from remit.model.grant import Grant
 from remit.model.place import REQUEST
-from remit.model.tool import ToolEntry
 from remit.policy.decide import confine
 from remit.policy.delegate import (
     NO_EXCESS,

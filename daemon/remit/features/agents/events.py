@@ -17,10 +17,11 @@ from remit.kernel.dispatch.registry import event_handler
 from remit.kernel.dispatch.session_view import binding, is_of_session
 from remit.kernel.dispatch.visibility import agent_in_reach, is_in_reach, unknown_agent
 from remit.kernel.reload.changes import tell_changes
-from remit.model.agent import Agent, AgentSpec, AgentStatus, Chosen, LaunchRequest
-from remit.model.fields import Name, NewName, Variables
+from remit.model.agent import Agent, AgentSpec, AgentStatus, CapabilityChoice, LaunchRequest
 from remit.model.limits import NO_LIMITS, Limits
+from remit.model.names import Name
 from remit.model.principal import RESERVED
+from remit.model.requests import NewName, Variables
 from remit.policy.delegate import Excess
 
 NAME_BYTES = 64
@@ -30,7 +31,7 @@ Tools = Annotated[tuple[Name, ...], msgspec.Meta(max_length=1000)]
 Title = Annotated[str, msgspec.Meta(max_length=200)]
 Capabilities = (
     Annotated[dict[Name, bool], msgspec.Meta(max_length=200)]
-    | Annotated[tuple[Name | Chosen, ...], msgspec.Meta(max_length=200)]
+    | Annotated[tuple[Name | CapabilityChoice, ...], msgspec.Meta(max_length=200)]
 )
 OnExcess = Literal["refuse", "narrow"]
 _NOBODY = Agent(id="")

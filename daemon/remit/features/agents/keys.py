@@ -10,8 +10,9 @@ from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.lookup import free_name, look_up, unseen
 from remit.kernel.dispatch.registry import event_handler
 from remit.kernel.dispatch.visibility import visible_profiles
-from remit.model.fields import Name, NewName, whole
+from remit.model.names import Name
 from remit.model.principal import ID_LENGTH, RESERVED, Principal, Token
+from remit.model.requests import NewName, whole
 
 NAME_BYTES = 64
 PublicKey = Annotated[str, msgspec.Meta(min_length=40, max_length=40)]

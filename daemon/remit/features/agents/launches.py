@@ -9,7 +9,7 @@ from remit.config.definitions.launchers import Commands
 from remit.errors import InvalidDataError, NotFoundError
 from remit.features.tools.formats import Server, claude_arguments
 from remit.kernel.processes.own_command import own_command
-from remit.model.agent import NO_REQUEST, NOTHING, READY, Agent, AgentSpec, Launch, LaunchRequest
+from remit.model.agent import NO_LAUNCH, NO_REQUEST, READY, Agent, AgentSpec, Launch, LaunchRequest
 from remit.model.grant import Grant
 from remit.policy.catalogue import Catalogue
 from remit.policy.universe import Universe
@@ -24,7 +24,7 @@ def wants_process(spec: AgentSpec, grant: Grant) -> bool:
     if spec.launch is not None:
         return msgspec.convert(spec.launch, LaunchRequest) != NO_REQUEST
     placed = grant.launcher if spec.profile and spec.launches_profile else None
-    return placed is not None and placed.launch != NOTHING
+    return placed is not None and placed.launch != NO_LAUNCH
 
 
 def wanted(spec: AgentSpec, grant: Grant, catalogue: Catalogue, commands: Commands) -> Launch:
@@ -40,7 +40,7 @@ def wanted(spec: AgentSpec, grant: Grant, catalogue: Catalogue, commands: Comman
     if spec.launch is not None:
         return commands.launch(msgspec.convert(spec.launch, LaunchRequest))
     placed = grant.launcher if spec.profile and spec.launches_profile else None
-    if placed is None or placed.launch == NOTHING:
+    if placed is None or placed.launch == NO_LAUNCH:
         raise NotFoundError(f"the profile {spec.profile!r} starts no process")
     declared = catalogue.variables.get(spec.profile, {})
     for name in sorted(placed.variables & spec.variables.keys()):

@@ -10,7 +10,7 @@ from remit.features.agents.choice import status_warnings
 from remit.model.agent import AgentSpec
 from remit.model.capability import Capability
 from remit.model.grant import Grant
-from remit.model.json_schema import config_mistakes
+from remit.model.schema import config_mistakes
 from remit.policy.catalogue import Catalogue
 from remit.policy.delegate import agent_layer
 from remit.text.fence import disarmed, fenced_capability

@@ -20,7 +20,7 @@ from remit.kernel.dispatch.registry import event_handler
 from remit.kernel.dispatch.session_view import held_by
 from remit.kernel.dispatch.tool_list import model_tools, shown_tools
 from remit.kernel.dispatch.visibility import agent_in_reach
-from remit.model.fields import Name
+from remit.model.names import Name
 from remit.policy.tool_names import names_for
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from remit.kernel.dispatch.registry import event_handler
 from remit.kernel.dispatch.session_view import held_by
 from remit.kernel.dispatch.visibility import agent_in_reach, unknown_agent
 from remit.model.agent import Agent
-from remit.model.fields import Key, Name
-from remit.model.notice import DIRECT_EVENT, MESSAGE_BYTES
-from remit.model.paging import PAGE_LIMIT, PAGE_MAX
+from remit.model.event import DIRECT_EVENT, MESSAGE_BYTES
+from remit.model.names import Name
+from remit.model.requests import PAGE_LIMIT, PAGE_MAX, Key
 
 Limit = Annotated[int, msgspec.Meta(ge=1, le=PAGE_MAX)]
 

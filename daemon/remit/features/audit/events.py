@@ -9,8 +9,9 @@ from remit.kernel.dispatch.registry import event_handler
 from remit.kernel.dispatch.visibility import unknown_agent
 from remit.kernel.store.records import AuditRow, AuditWhere
 from remit.kernel.store.stored_json import shown_object
-from remit.model.denial import decisions_of
-from remit.model.fields import Name, whole
+from remit.model.event import decisions_of
+from remit.model.names import Name
+from remit.model.requests import whole
 
 Limit = Annotated[int, msgspec.Meta(ge=1, le=500)]
 Head = Annotated[str, whole("[0-9a-f]{64}", most=64)]

@@ -11,8 +11,8 @@ from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.registry import event_handler
 from remit.kernel.dispatch.visibility import unknown_agent
 from remit.kernel.store.records import BillDay, BillTurn
-from remit.model.fields import Key, Name
-from remit.model.paging import PAGE_LIMIT, PAGE_MAX, page
+from remit.model.names import Name
+from remit.model.requests import PAGE_LIMIT, PAGE_MAX, Key, page
 
 Limit = Annotated[int, msgspec.Meta(ge=1, le=PAGE_MAX)]
 _DAY = 86_400

@@ -9,7 +9,7 @@ import msgspec
 from remit.errors import InvalidDataError
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.registry import event_handler
-from remit.model.suggest import did_you_mean
+from remit.model.names import did_you_mean
 
 Zone = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
 Format = Literal["iso8601", "unix", "human"]

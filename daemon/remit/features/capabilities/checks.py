@@ -11,20 +11,25 @@ import msgspec
 from remit.errors import ExceedsParentError, InvalidDataError, InvalidPatternError, TooLargeError
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.visibility import is_in_reach, visible_capabilities
-from remit.model.capability import MAX_MOUNT_BYTES
-from remit.model.json_schema import schema_mistakes, shown
-from remit.model.made import MAX_BYTES, MAX_NAME_BYTES, MAX_PROMPT_BYTES, Definition, MadeCapability
-from remit.model.names import EventPattern
+from remit.model.capability import (
+    MAX_BYTES,
+    MAX_MOUNT_BYTES,
+    MAX_NAME_BYTES,
+    MAX_PROMPT_BYTES,
+    RuntimeCapability,
+    RuntimeDefinition,
+)
+from remit.model.names import EventPattern, did_you_mean
 from remit.model.paths import parse_file_path
 from remit.model.principal import OPERATOR_ID
-from remit.model.suggest import did_you_mean
+from remit.model.schema import schema_mistakes, shown
 from remit.policy.made import required_by
 from remit.policy.mounts import mount_conflicts
 
 _MODEL_TOOL = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,99}")
 
 
-def check_definition(ctx: Context, made: MadeCapability) -> None:
+def check_definition(ctx: Context, made: RuntimeCapability) -> None:
     """Refuse a definition that is too large, wrong, or more than its author and the caller hold.
 
     Args:
@@ -46,14 +51,14 @@ def check_definition(ctx: Context, made: MadeCapability) -> None:
     _check_requires(ctx, made, ceiling)
 
 
-def may_change(ctx: Context, made: MadeCapability) -> bool:
+def may_change(ctx: Context, made: RuntimeCapability) -> bool:
     """Tell whether a caller is the author of a capability, or somebody above the author."""
     if ctx.principal.is_operator:
         return True
     return author_lives(ctx, made) and is_in_reach(ctx, made.author)
 
 
-def author_lives(ctx: Context, made: MadeCapability) -> bool:
+def author_lives(ctx: Context, made: RuntimeCapability) -> bool:
     """Tell whether the author of a capability is still there, and not another of its name."""
     found = ctx.kernel.authority.fleet.get(made.author)
     if found is None:
@@ -69,7 +74,7 @@ class _Ceiling(msgspec.Struct, frozen=True):
     """None: all of them. The operator holds none, and may name any."""
 
 
-def _ceiling(ctx: Context, made: MadeCapability) -> _Ceiling:
+def _ceiling(ctx: Context, made: RuntimeCapability) -> _Ceiling:
     """What the author holds by itself and the caller in this request."""
     fleet, universe = ctx.kernel.authority.fleet, ctx.catalogue.universe
     author = fleet.author_ceiling(made.author, made.author_key, ctx.catalogue)
@@ -82,7 +87,7 @@ def _ceiling(ctx: Context, made: MadeCapability) -> _Ceiling:
     return _Ceiling(bits, tools)
 
 
-def _check_sizes(said: Definition) -> None:
+def _check_sizes(said: RuntimeDefinition) -> None:
     sizes = {
         "name": (len(said.name.encode("utf-8", "surrogatepass")), MAX_NAME_BYTES),
         "system_prompt": (
@@ -101,7 +106,7 @@ def _check_sizes(said: Definition) -> None:
             )
 
 
-def _check_schema(said: Definition) -> None:
+def _check_schema(said: RuntimeDefinition) -> None:
     mistakes = schema_mistakes(said.config_schema, refer=False) if said.config_schema else ()
     if mistakes:
         first = mistakes[0]
@@ -112,7 +117,7 @@ def _check_schema(said: Definition) -> None:
         )
 
 
-def _check_files(made: MadeCapability) -> None:
+def _check_files(made: RuntimeCapability) -> None:
     for at, file in enumerate(made.latest.definition.mounts):
         path = f"$.mounts[{at}]"
         try:
@@ -131,7 +136,7 @@ def _check_files(made: MadeCapability) -> None:
         raise InvalidDataError(message, details={"path": "$.mounts"})
 
 
-def _check_patterns(ctx: Context, said: Definition, ceiling: _Ceiling) -> None:
+def _check_patterns(ctx: Context, said: RuntimeDefinition, ceiling: _Ceiling) -> None:
     universe = ctx.catalogue.universe
     for at, text in enumerate(said.event_patterns):
         path = f"$.event_patterns[{at}]"
@@ -149,7 +154,7 @@ def _check_patterns(ctx: Context, said: Definition, ceiling: _Ceiling) -> None:
             raise _beyond(f"you hold nothing that {text!r} names", text, path, known)
 
 
-def _check_tools(said: Definition, ceiling: _Ceiling) -> None:
+def _check_tools(said: RuntimeDefinition, ceiling: _Ceiling) -> None:
     for at, tool in enumerate(said.claude_tools):
         path = f"$.claude_tools[{at}]"
         if not _MODEL_TOOL.fullmatch(tool):
@@ -159,7 +164,7 @@ def _check_tools(said: Definition, ceiling: _Ceiling) -> None:
             raise _beyond(message, tool, path, ceiling.claude_tools)
 
 
-def _check_requires(ctx: Context, made: MadeCapability, ceiling: _Ceiling) -> None:
+def _check_requires(ctx: Context, made: RuntimeCapability, ceiling: _Ceiling) -> None:
     catalogue = ctx.catalogue
     seen = [name for name in visible_capabilities(ctx) if name not in catalogue.made]
     for at, name in enumerate(made.latest.definition.requires):

@@ -10,29 +10,31 @@ from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.lookup import free_name, unseen
 from remit.kernel.dispatch.registry import event_handler
 from remit.kernel.dispatch.visibility import is_in_reach, visible_capabilities, visible_profiles
-from remit.model.capability import Inject, Status
-from remit.model.fields import Name, whole
-from remit.model.limits import Limits
-from remit.model.made import (
-    Definition,
+from remit.model.capability import (
     Description,
     Files,
+    Inject,
     Label,
     Labels,
-    MadeCapability,
     Names,
     Prompt,
+    RuntimeCapability,
+    RuntimeDefinition,
+    RuntimeVersion,
     Skills,
-    Version,
+    Status,
 )
+from remit.model.limits import Limits
+from remit.model.names import Name
 from remit.model.principal import Cause
+from remit.model.requests import whole
 
 Id = Annotated[str, whole(r"[a-z][a-z0-9_-]{0,37}", most=38)]
 ID_BYTES = 38
 _MOST_USERS = 20
 
 
-class CreateRequest(Definition, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class CreateRequest(RuntimeDefinition, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A new capability and its definition."""
 
     id: Id
@@ -86,8 +88,8 @@ async def create(request: CreateRequest, ctx: Context) -> dict[str, Any]:
         config_schema: JSON Schema of its configuration for an agent; it may not use references.
         mounts: files that its holders find under /capabilities/ID/, at most 32.
     """
-    fields = {name: getattr(request, name) for name in Definition.__struct_fields__}
-    name, definition = _named(ctx, request.id, Definition(**fields))
+    fields = {name: getattr(request, name) for name in RuntimeDefinition.__struct_fields__}
+    name, definition = _named(ctx, request.id, RuntimeDefinition(**fields))
     draft = _draft(ctx, name, definition)
     check_definition(ctx, draft)
     made, outcome = await ctx.services.made.create(name, ctx.principal.id, definition, _cause(ctx))
@@ -120,11 +122,13 @@ async def update(request: UpdateRequest, ctx: Context) -> dict[str, Any]:
         mounts: files, instead of those before.
     """
     made = _changeable(ctx, request.id)
-    fields = [name for name in Definition.__struct_fields__ if getattr(request, name) is not None]
+    fields = [
+        name for name in RuntimeDefinition.__struct_fields__ if getattr(request, name) is not None
+    ]
     asked = msgspec.to_builtins({name: getattr(request, name) for name in fields})
     present = msgspec.to_builtins(made.latest.definition)
     try:
-        definition = msgspec.convert(present | asked, Definition)
+        definition = msgspec.convert(present | asked, RuntimeDefinition)
     except msgspec.ValidationError as error:
         raise InvalidDataError(str(error), details={"path": "$"}) from error
     if not definition.config_schema:
@@ -154,7 +158,7 @@ async def remove(ctx: Context, id: Name) -> dict[str, Any]:  # noqa: A002 - the 
     return {"id": made.id, "removed": True, "revision": outcome.revision}
 
 
-def _named(ctx: Context, asked: str, said: Definition) -> tuple[str, Definition]:
+def _named(ctx: Context, asked: str, said: RuntimeDefinition) -> tuple[str, RuntimeDefinition]:
     """The id of a new capability; one that is taken out of sight is changed, with its folder."""
     made = ctx.services.made
     known = ctx.catalogue.names.get(asked, asked)
@@ -168,9 +172,9 @@ def _named(ctx: Context, asked: str, said: Definition) -> tuple[str, Definition]
     return name, msgspec.structs.replace(said, mounts=tuple(moved))
 
 
-def _draft(ctx: Context, name: str, definition: Definition) -> MadeCapability:
+def _draft(ctx: Context, name: str, definition: RuntimeDefinition) -> RuntimeCapability:
     author = ctx.kernel.authority.fleet.get(ctx.principal.id)
-    draft = MadeCapability(
+    draft = RuntimeCapability(
         id=name,
         author=ctx.principal.id,
         author_key="" if author is None else author.public_key,
@@ -179,11 +183,11 @@ def _draft(ctx: Context, name: str, definition: Definition) -> MadeCapability:
     return _with(draft, definition)
 
 
-def _with(made: MadeCapability, definition: Definition) -> MadeCapability:
-    return made.changed(Version(0, definition, "", "", 0.0))
+def _with(made: RuntimeCapability, definition: RuntimeDefinition) -> RuntimeCapability:
+    return made.changed(RuntimeVersion(0, definition, "", "", 0.0))
 
 
-def _changeable(ctx: Context, name: str) -> MadeCapability:
+def _changeable(ctx: Context, name: str) -> RuntimeCapability:
     made = ctx.services.made.get(name)
     if made is not None and may_change(ctx, made):
         return made
@@ -215,7 +219,7 @@ def _cause(ctx: Context) -> Cause:
     return Cause("capability_made", by=ctx.principal.id, decision=ctx.decision)
 
 
-def _answer(made: MadeCapability, revision: int, *, changed: bool) -> dict[str, Any]:
+def _answer(made: RuntimeCapability, revision: int, *, changed: bool) -> dict[str, Any]:
     return {
         "id": made.id,
         "author": made.author,

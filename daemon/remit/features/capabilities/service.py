@@ -15,7 +15,12 @@ from remit.kernel.authority.revision import Authority
 from remit.kernel.authority.standing import UNREADABLE, made_of
 from remit.kernel.reload.reload import Outcome, Reloader
 from remit.kernel.store.protocol import MadeStore
-from remit.model.made import Definition, MadeCapability, Version, definition_hash
+from remit.model.capability import (
+    RuntimeCapability,
+    RuntimeDefinition,
+    RuntimeVersion,
+    definition_hash,
+)
 from remit.model.place import DefinitionError
 from remit.model.principal import Cause
 from remit.policy.catalogue import Catalogue
@@ -26,7 +31,7 @@ MAX_BY_ONE = 50
 """Capabilities that one author may have."""
 MAX_IN_ALL = 1_000
 
-Made = tuple[MadeCapability, ...]
+Made = tuple[RuntimeCapability, ...]
 
 
 async def load_made(store: MadeStore) -> Made:
@@ -56,13 +61,13 @@ class MadeCapabilities:
         self._clock = clock
         self._changing = anyio.Lock()
 
-    def get(self, name: str) -> MadeCapability | None:
+    def get(self, name: str) -> RuntimeCapability | None:
         """What was made under an id, or None."""
         return next((one for one in self._authority.current.made if one.id == name), None)
 
     async def create(
-        self, name: str, author: str, definition: Definition, cause: Cause
-    ) -> tuple[MadeCapability, Outcome]:
+        self, name: str, author: str, definition: RuntimeDefinition, cause: Cause
+    ) -> tuple[RuntimeCapability, Outcome]:
         """Put a new capability in force.
 
         Raises:
@@ -73,7 +78,7 @@ class MadeCapabilities:
         async with self._changing:
             self._check_room(name, author)
             found = self._authority.fleet.get(author)
-            made = MadeCapability(
+            made = RuntimeCapability(
                 id=name,
                 author=author,
                 author_key="" if found is None else found.public_key,
@@ -83,12 +88,12 @@ class MadeCapabilities:
 
     async def update(
         self,
-        made: MadeCapability,
-        definition: Definition,
+        made: RuntimeCapability,
+        definition: RuntimeDefinition,
         cause: Cause,
         *,
         expect: int | None = None,
-    ) -> tuple[MadeCapability, Outcome]:
+    ) -> tuple[RuntimeCapability, Outcome]:
         """Put another version of a capability in force.
 
         Raises:
@@ -110,7 +115,9 @@ class MadeCapabilities:
                 return present, Outcome(changed=False, revision=revision)
             return await self._put(present, definition, cause)
 
-    async def remove(self, made: MadeCapability, users: Callable[[], str], cause: Cause) -> Outcome:
+    async def remove(
+        self, made: RuntimeCapability, users: Callable[[], str], cause: Cause
+    ) -> Outcome:
         """Take a capability away that nobody uses.
 
         Args:
@@ -141,12 +148,14 @@ class MadeCapabilities:
         return outcome
 
     async def _put(
-        self, made: MadeCapability, definition: Definition, cause: Cause
-    ) -> tuple[MadeCapability, Outcome]:
+        self, made: RuntimeCapability, definition: RuntimeDefinition, cause: Cause
+    ) -> tuple[RuntimeCapability, Outcome]:
         """Keep it and put it in force, or neither."""
         number = made.latest.number + 1 if made.versions else 1
         fingerprint = definition_hash(made.id, definition)
-        changed = made.changed(Version(number, definition, fingerprint, cause.by, self._clock()))
+        changed = made.changed(
+            RuntimeVersion(number, definition, fingerprint, cause.by, self._clock())
+        )
         with anyio.CancelScope(shield=True):
             await self._store.made_put(made.id, msgspec.msgpack.encode(changed))
             try:
@@ -158,7 +167,7 @@ class MadeCapabilities:
                 raise
         return changed, outcome
 
-    async def _take_back(self, made: MadeCapability) -> None:
+    async def _take_back(self, made: RuntimeCapability) -> None:
         try:
             if made.versions:
                 await self._store.made_put(made.id, msgspec.msgpack.encode(made))
@@ -176,7 +185,7 @@ class MadeCapabilities:
             message = "a profile in force does not fit that"
             raise ConflictError(message, hint="the daemon's log says which") from error
 
-    def _present(self, made: MadeCapability) -> MadeCapability:
+    def _present(self, made: RuntimeCapability) -> RuntimeCapability:
         found = self.get(made.id)
         if found is None or (found.author, found.author_key) != (made.author, made.author_key):
             raise NotFoundError(f"there is no capability {made.id!r}")

@@ -12,8 +12,7 @@ from remit.errors import NotFoundError
 from remit.features.cards.views import card_entry, card_state
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.registry import event_handler
-from remit.model.fields import Key
-from remit.model.paging import PAGE_LIMIT, PAGE_MAX, page
+from remit.model.requests import PAGE_LIMIT, PAGE_MAX, Key, page
 
 if TYPE_CHECKING:
     from remit.features.cards.config import Caller, Question

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from remit.model.names import did_you_mean
 from remit.model.place import Problem
-from remit.model.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from remit.features.cards.folder import ReadyCard

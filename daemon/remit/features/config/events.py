@@ -4,8 +4,8 @@ from typing import Any
 
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.registry import event_handler
-from remit.model.paging import bounded
 from remit.model.principal import Cause
+from remit.model.requests import bounded
 
 
 @event_handler("config:plan", capability="config_admin", effect="read", wildcard=False)

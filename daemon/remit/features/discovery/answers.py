@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 
 from remit.model.descriptor import Descriptor, DescriptorKind, meta_tool
-from remit.model.grant import SEARCH, Grant
+from remit.model.event import SEARCH
+from remit.model.grant import Grant
 from remit.model.place import DefinitionError
 from remit.text.fence import fenced
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from remit.features.tools.describe import parameters
 from remit.kernel.dispatch.docstrings import Documented
 from remit.model.descriptor import Descriptor, Parameter, SourceRef, parameters_of, tool_id
-from remit.model.grant import SEARCH
+from remit.model.event import SEARCH
 from remit.policy.catalogue import Catalogue
 from remit.policy.tool_names import server_of, tool_names
 

@@ -20,8 +20,9 @@ from remit.kernel.dispatch.registry import event_handler
 from remit.kernel.dispatch.tool_list import shown_tools
 from remit.kernel.dispatch.visibility import grant_of
 from remit.model.descriptor import META_TOOL, DescriptorKind
-from remit.model.fields import Key, Name
 from remit.model.grant import Grant
+from remit.model.names import Name
+from remit.model.requests import Key
 from remit.policy.tool_names import held_back, names_for, tool_names
 
 if TYPE_CHECKING:

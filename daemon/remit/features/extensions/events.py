@@ -12,10 +12,9 @@ from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.lookup import unseen
 from remit.kernel.dispatch.registry import event_handler
 from remit.model.descriptor import Descriptor
-from remit.model.fields import Key
-from remit.model.paging import PAGE_LIMIT, PAGE_MAX, bounded, page
 from remit.model.place import DefinitionError
 from remit.model.principal import Cause
+from remit.model.requests import PAGE_LIMIT, PAGE_MAX, Key, bounded, page
 
 if TYPE_CHECKING:
     from remit.features.extensions.service import Loaded

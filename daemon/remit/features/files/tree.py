@@ -15,9 +15,9 @@ from remit.kernel.store.protocol import Store
 from remit.kernel.store.records import FileInfo, FileLimits, StoredFile
 from remit.kernel.store.row_checks import check_way, is_directory
 from remit.model.capability import Mount
+from remit.model.grant import SessionKey
+from remit.model.names import did_you_mean
 from remit.model.paths import ROOT, FilePath, inside, parents
-from remit.model.session import SessionKey
-from remit.model.suggest import did_you_mean
 from remit.policy.mounts import mounts_of
 
 

@@ -15,9 +15,8 @@ from remit.kernel.bus.conversations import Conversation
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.registry import event_handler
 from remit.kernel.dispatch.visibility import unknown_agent
-from remit.model.fields import Name, whole
-from remit.model.names import EventPattern
-from remit.model.paging import PAGE_LIMIT, PAGE_MAX, page
+from remit.model.names import EventPattern, Name
+from remit.model.requests import PAGE_LIMIT, PAGE_MAX, page, whole
 
 CHANNEL_LIMIT = 200
 DATA_LIMIT = 65_536

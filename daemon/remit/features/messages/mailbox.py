@@ -18,7 +18,7 @@ from remit.kernel.bus.delivery import Courier
 from remit.kernel.store.protocol import MailStore
 from remit.kernel.store.records import Mail
 from remit.kernel.store.stored_json import shown_value
-from remit.model.notice import DIRECT_EVENT, KEEP_SECONDS, MAX_WAITING, MAX_WAITING_BYTES
+from remit.model.event import DIRECT_EVENT, KEEP_SECONDS, MAX_WAITING, MAX_WAITING_BYTES
 
 log = structlog.get_logger()
 

@@ -8,7 +8,7 @@ from remit.kernel.store.pages import check_limit, cut
 from remit.kernel.store.protocol import PAGE_BYTES, PAGE_LIMIT
 from remit.kernel.store.records import Mail
 from remit.kernel.store.row_checks import check_mail, check_time, mailbox_full
-from remit.model.notice import MAX_WAITING_BYTES
+from remit.model.event import MAX_WAITING_BYTES
 
 Connection = sqlite3.Connection
 

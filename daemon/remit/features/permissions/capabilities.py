@@ -11,10 +11,10 @@ from remit.kernel.dispatch.lookup import unseen
 from remit.kernel.dispatch.registry import event_handler
 from remit.kernel.dispatch.tool_list import shown_tools
 from remit.kernel.dispatch.visibility import is_in_reach, visible_capabilities
-from remit.model.fields import Key, Name
-from remit.model.made import MadeCapability
-from remit.model.paging import PAGE_LIMIT, PAGE_MAX, page
+from remit.model.capability import RuntimeCapability
+from remit.model.names import Name
 from remit.model.principal import OPERATOR_ID
+from remit.model.requests import PAGE_LIMIT, PAGE_MAX, Key, page
 from remit.policy.catalogue import Made
 from remit.policy.questions import gives, said
 from remit.policy.remedies import givers_of
@@ -95,7 +95,7 @@ def _origin(ctx: Context, name: str) -> dict[str, Any]:
     }
 
 
-def _versions(made: MadeCapability) -> list[dict[str, Any]]:
+def _versions(made: RuntimeCapability) -> list[dict[str, Any]]:
     return [
         {
             "version": version.number,

@@ -28,12 +28,10 @@ from remit.kernel.dispatch.visibility import (
     visible_profiles,
 )
 from remit.model.event import CEILING, GRANTED, Reason
-from remit.model.fields import Name
 from remit.model.grant import Grant
-from remit.model.names import EventName, EventPattern
+from remit.model.names import EventName, EventPattern, Name, did_you_mean, nearest
 from remit.model.place import REQUEST
 from remit.model.principal import OPERATOR_ID, Principal
-from remit.model.suggest import did_you_mean, nearest
 from remit.policy.decide import refusal
 from remit.policy.obstacles import Obstacle
 from remit.policy.remedies import narrowest_giver

@@ -20,9 +20,8 @@ from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.lookup import free_name
 from remit.kernel.dispatch.visibility import visible_capabilities, visible_profiles
 from remit.model.capability import Ref
-from remit.model.composition import Composition, Definitions, Text
+from remit.model.composition import Composition, Definitions, Template, ToolEntry
 from remit.model.place import DefinitionError, Place, Problem
-from remit.model.tool import ToolEntry
 from remit.policy.catalogue import Catalogue
 
 _APART = "\0"
@@ -174,7 +173,7 @@ def _unseen_names(
             yield Problem(flag.place, "unknown_capability", message)
 
 
-def _unseen_events(ctx: Context, entries: tuple[Text, ...]) -> Iterator[Problem]:
+def _unseen_events(ctx: Context, entries: tuple[Template, ...]) -> Iterator[Problem]:
     present = ctx.catalogue.universe.present
     for entry in entries:
         if "{{" in entry.text:

@@ -14,10 +14,10 @@ from remit.kernel.dispatch.lookup import look_up
 from remit.kernel.dispatch.registry import event_handler
 from remit.kernel.dispatch.visibility import visible_capabilities, visible_profiles
 from remit.model.event import Effect
-from remit.model.fields import FileText, Key, Name, Variables
 from remit.model.grant import Grant
-from remit.model.paging import PAGE_LIMIT, PAGE_MAX, bounded, page
+from remit.model.names import Name
 from remit.model.place import DefinitionError
+from remit.model.requests import PAGE_LIMIT, PAGE_MAX, FileText, Key, Variables, bounded, page
 from remit.policy.compile import resolve as resolve_profile
 from remit.policy.decide import confine
 from remit.policy.plan import AgentChange

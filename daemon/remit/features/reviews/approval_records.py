@@ -14,7 +14,7 @@ from remit.errors import (
 from remit.kernel.store.protocol import ReviewStore
 from remit.kernel.store.records import Review
 from remit.kernel.store.stored_json import shown_object
-from remit.model.session import SessionKey
+from remit.model.grant import SessionKey
 
 USE = "approval_use"
 """The kind of the mark that an approval is used up."""

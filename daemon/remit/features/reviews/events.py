@@ -14,7 +14,7 @@ from remit.kernel.dispatch.registry import event_handler
 from remit.kernel.store.records import Review, ReviewStatus
 from remit.kernel.store.stored_json import shown_object
 from remit.model.event import Effect
-from remit.model.fields import Key
+from remit.model.requests import Key
 
 Limit = Annotated[int, msgspec.Meta(ge=1, le=200)]
 Note = Annotated[str, msgspec.Meta(max_length=1000)]

@@ -13,13 +13,12 @@ from remit.kernel.dispatch.lookup import unseen
 from remit.kernel.dispatch.registry import event_handler
 from remit.kernel.dispatch.visibility import is_in_reach
 from remit.kernel.reload.changes import tell_changes
+from remit.model.composition import KNOWN_MODEL_TOOLS
 from remit.model.event import Effect
-from remit.model.fields import Key, Name, whole
-from remit.model.grant import Grant
+from remit.model.grant import Grant, Narrowing, Session
 from remit.model.limits import NO_LIMITS, Limits
-from remit.model.paging import PAGE_LIMIT, PAGE_MAX, page
-from remit.model.session import Narrowing, Session
-from remit.model.tool import KNOWN_MODEL_TOOLS
+from remit.model.names import Name
+from remit.model.requests import PAGE_LIMIT, PAGE_MAX, Key, page, whole
 from remit.policy.decide import check_step, entries_of, speaks_of
 
 SessionName = Annotated[str, whole(r"[A-Za-z0-9][A-Za-z0-9_.:/@-]*", most=128)]

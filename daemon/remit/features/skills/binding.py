@@ -6,8 +6,8 @@ import msgspec
 
 from remit.model.capability import Capability
 from remit.model.descriptor import NOBODY, Descriptor
+from remit.model.names import did_you_mean
 from remit.model.place import Place, Problem
-from remit.model.suggest import did_you_mean
 
 
 def bind_skills(

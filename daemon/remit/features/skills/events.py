@@ -15,8 +15,8 @@ from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.lookup import unseen
 from remit.kernel.dispatch.registry import event_handler
 from remit.model.descriptor import Descriptor
-from remit.model.paging import PAGE_LIMIT, PAGE_MAX
-from remit.model.suggest import did_you_mean
+from remit.model.names import did_you_mean
+from remit.model.requests import PAGE_LIMIT, PAGE_MAX
 from remit.text.words import estimate_tokens
 
 PREFIX = "skill:"

@@ -14,7 +14,7 @@ import msgspec
 from remit.features.skills.files import SkillReader
 from remit.features.skills.skill_file import SKILL_FILE
 from remit.model.descriptor import Descriptor
-from remit.model.paging import BODY_BYTES
+from remit.model.requests import BODY_BYTES
 
 MAX_DESCRIPTION = 1_024
 _NAME = re.compile(r"(?!.*--)[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?")

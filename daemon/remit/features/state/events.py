@@ -10,7 +10,7 @@ from remit.kernel.dispatch.registry import event_handler
 from remit.kernel.store.protocol import PAGE_BYTES
 from remit.kernel.store.records import StateEntry, StatePage, StateQuota
 from remit.model.limits import Limits, shared_prefixes
-from remit.model.paging import PAGE_LIMIT, PAGE_MAX
+from remit.model.requests import PAGE_LIMIT, PAGE_MAX
 
 KEY_LIMIT = 512
 

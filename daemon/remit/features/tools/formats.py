@@ -11,7 +11,8 @@ from typing import Any, Literal, get_args
 import msgspec
 
 from remit.model.descriptor import CALL_TOOL, META_TOOL, meta_tool, tool_id
-from remit.model.grant import SEARCH, Grant
+from remit.model.event import SEARCH
+from remit.model.grant import Grant
 from remit.policy.tool_names import held_back, names_for
 from remit.policy.universe import Universe
 

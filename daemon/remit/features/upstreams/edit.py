@@ -14,8 +14,8 @@ import yaml
 from remit.config.strict.edit import Editor, find_pair, flow, is_flow, pair_lines, scalar
 from remit.errors import ConflictError, InvalidDataError, NotFoundError
 from remit.features.upstreams.file import parse_upstreams
+from remit.model.names import did_you_mean
 from remit.model.place import DefinitionError, Problem
-from remit.model.suggest import did_you_mean
 from remit.model.upstream import Upstream
 
 Entry = Mapping[str, Any]

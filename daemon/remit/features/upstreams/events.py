@@ -8,8 +8,8 @@ from remit.errors import RemitError
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.lookup import look_up
 from remit.kernel.dispatch.registry import event_handler
-from remit.model.fields import Key, Name
-from remit.model.paging import BODY_BYTES, PAGE_LIMIT, PAGE_MAX, page
+from remit.model.names import Name
+from remit.model.requests import BODY_BYTES, PAGE_LIMIT, PAGE_MAX, Key, page
 
 if TYPE_CHECKING:
     from remit.features.upstreams.server import UpstreamServer

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from remit.features.upstreams.pins import KnownServer, Pin
-from remit.model.suggest import did_you_mean
+from remit.model.names import did_you_mean
 from remit.model.upstream import Upstream
 from remit.policy.obstacles import Obstacle
 from remit.policy.tool_names import is_let_in, server_of, upstream_event

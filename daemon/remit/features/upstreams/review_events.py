@@ -11,8 +11,8 @@ from remit.errors import NotFoundError
 from remit.kernel.dispatch.context import Context
 from remit.kernel.store.records import ReviewStatus
 from remit.model.event import Effect
-from remit.model.paging import BODY_BYTES
 from remit.model.principal import Cause
+from remit.model.requests import BODY_BYTES
 
 TOOL = "tool"
 _MOST = 200

@@ -20,8 +20,8 @@ from remit.features.upstreams.service import Upstreams
 from remit.features.upstreams.views import seen
 from remit.kernel.audit.log import Auditor
 from remit.model.event import Effect
+from remit.model.names import did_you_mean
 from remit.model.principal import Cause
-from remit.model.suggest import did_you_mean
 from remit.policy.tool_names import effect_of
 
 TOOL = "tool"

@@ -25,9 +25,9 @@ from remit.features.upstreams.table import trusted_in
 from remit.kernel.authority.revision import Authority
 from remit.kernel.reload.audit import REJECTED
 from remit.kernel.reload.reload import Reloader
-from remit.model.paging import bounded
 from remit.model.place import DefinitionError, Problem
 from remit.model.principal import DAEMON_ID, Cause
+from remit.model.requests import bounded
 from remit.model.upstream import Upstream
 from remit.policy.tool_names import shares_name, upstream_event
 

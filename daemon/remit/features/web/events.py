@@ -7,7 +7,7 @@ import msgspec
 from remit.errors import DeniedError
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.registry import event_handler
-from remit.model.denial import Denial
+from remit.model.event import Denial
 from remit.model.paths import HostRules
 from remit.policy.remedies import givers_of
 

@@ -15,7 +15,7 @@ import anyio
 import structlog
 
 from remit.errors import RemitError
-from remit.model.denial import Denial
+from remit.model.event import Denial
 
 log = structlog.get_logger()
 

@@ -21,8 +21,7 @@ from remit.kernel.audit.denials import WINDOW, Denials
 from remit.kernel.audit.proof import prove
 from remit.kernel.store.protocol import AuditStore
 from remit.kernel.store.records import AuditEntry
-from remit.model.denial import Denial, decisions_of
-from remit.model.notice import Notice
+from remit.model.event import Denial, Notice, decisions_of
 
 log = structlog.get_logger()
 

@@ -14,7 +14,7 @@ from remit.errors import NotFoundError
 from remit.kernel.store.records import Review, ReviewStatus
 from remit.model.agent import Agent
 from remit.model.grant import Grant
-from remit.model.suggest import did_you_mean
+from remit.model.names import did_you_mean
 from remit.policy.catalogue import Catalogue
 from remit.policy.compile import layer_of
 from remit.policy.delegate import resolve_agent

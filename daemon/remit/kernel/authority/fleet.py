@@ -13,9 +13,8 @@ from typing import Any
 from remit.errors import RemitError
 from remit.kernel.authority.sessions import Sessions
 from remit.model.agent import Agent, AgentSpec
-from remit.model.grant import Grant
+from remit.model.grant import Grant, Session
 from remit.model.principal import OPERATOR, OPERATOR_ID, Principal
-from remit.model.session import Session
 from remit.policy.catalogue import Catalogue
 from remit.policy.decide import confine
 from remit.policy.delegate import inherit, remainder, resolve_agent

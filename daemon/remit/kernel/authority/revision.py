@@ -14,9 +14,9 @@ from remit.config.definitions.parse import parse_definitions
 from remit.kernel.authority.fleet import NOTHING, Fleet
 from remit.kernel.authority.handlers import HandlerTable
 from remit.kernel.authority.plans import plan_between
+from remit.model.capability import RuntimeCapability
 from remit.model.composition import Definitions
 from remit.model.grant import Grant
-from remit.model.made import MadeCapability
 from remit.model.place import DefinitionError, Problem
 from remit.model.principal import Principal
 from remit.policy.catalogue import Catalogue
@@ -34,7 +34,7 @@ class Revision(msgspec.Struct, frozen=True, eq=False):
     files: Files
     everything: Grant
     table: HandlerTable = HandlerTable()
-    made: tuple[MadeCapability, ...] = ()
+    made: tuple[RuntimeCapability, ...] = ()
     """The capabilities that were made at run time."""
 
 
@@ -49,7 +49,7 @@ def compile_files(  # noqa: PLR0913 - what a revision is made of
     revision: int = 1,
     approvals: frozenset[Approval] = frozenset(),
     table: HandlerTable | None = None,
-    made: tuple[MadeCapability, ...] = (),
+    made: tuple[RuntimeCapability, ...] = (),
     revise: Callable[[Definitions], Definitions] = _as_written,
 ) -> Revision:
     """Compile a set of files; the table is that of the universe.
@@ -95,7 +95,7 @@ class Authority:
         approvals: frozenset[Approval] = frozenset(),
         revision: int = 1,
         last_good: Files | None = None,
-        made: tuple[MadeCapability, ...] = (),
+        made: tuple[RuntimeCapability, ...] = (),
     ) -> None:
         """Compile the first revision.
 
@@ -182,7 +182,7 @@ class Authority:
             made=before.made,
         )
 
-    def prepare_made(self, made: tuple[MadeCapability, ...]) -> Revision:
+    def prepare_made(self, made: tuple[RuntimeCapability, ...]) -> Revision:
         """Compile the files in force beside other capabilities made at run time.
 
         Nothing is put in force, so this may run in a thread.
@@ -246,7 +246,7 @@ class Authority:
         table: HandlerTable,
         number: int,
         last_good: Files | None,
-        made: tuple[MadeCapability, ...],
+        made: tuple[RuntimeCapability, ...],
     ) -> Revision:
         universe = make_universe(table.specs)
 

@@ -17,8 +17,8 @@ from remit.kernel.authority.sessions import closed
 from remit.kernel.authority.standing import has_its_owner, session_of
 from remit.kernel.store.protocol import SessionStore, Store
 from remit.kernel.store.records import SessionRecord
+from remit.model.grant import Narrowing, Session, SessionKey
 from remit.model.principal import OPERATOR_ID, Principal
-from remit.model.session import Narrowing, Session, SessionKey
 
 log = structlog.get_logger()
 

@@ -7,8 +7,7 @@ that cannot be read, leaves nothing: no mishap makes a grant wider.
 from collections.abc import Callable, Iterable, Sequence
 
 from remit.errors import NotFoundError, RemitError
-from remit.model.grant import Grant
-from remit.model.session import Session
+from remit.model.grant import Grant, Session
 from remit.policy.catalogue import Catalogue
 from remit.policy.decide import narrow, shut
 

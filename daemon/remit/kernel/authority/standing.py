@@ -17,9 +17,9 @@ from remit.kernel.authority.approvals import approvals_in, decisions_in
 from remit.kernel.authority.fleet import Fleet
 from remit.kernel.store.records import AgentRecord, ClientKey, SessionRecord
 from remit.model.agent import Agent, AgentSpec
-from remit.model.made import MadeCapability
+from remit.model.capability import RuntimeCapability
+from remit.model.grant import Session
 from remit.model.principal import OPERATOR_ID
-from remit.model.session import Session
 from remit.policy.review import Approval
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Standing(msgspec.Struct, frozen=True, eq=False):
     """All of it."""
 
     approvals: frozenset[Approval] = frozenset()
-    made: tuple[MadeCapability, ...] = ()
+    made: tuple[RuntimeCapability, ...] = ()
     agents: tuple[Agent, ...] = ()
     sessions: tuple[tuple[Session, bool], ...] = ()
     """Each with whether it could be read."""
@@ -80,7 +80,7 @@ def standing_of(snapshot: "Snapshot") -> Standing:
     )
 
 
-def _readable(bodies: Iterable[bytes]) -> Iterator[MadeCapability]:
+def _readable(bodies: Iterable[bytes]) -> Iterator[RuntimeCapability]:
     for body in bodies:
         try:
             yield made_of(body)
@@ -104,9 +104,9 @@ def _last_good(body: bytes | None) -> LastGood | None:
         return None
 
 
-def made_of(body: bytes) -> MadeCapability:
+def made_of(body: bytes) -> RuntimeCapability:
     """A capability that was made at run time; one of `UNREADABLE` is raised for what is none."""
-    made = msgspec.msgpack.decode(body, type=MadeCapability)
+    made = msgspec.msgpack.decode(body, type=RuntimeCapability)
     made.capability  # noqa: B018 - its patterns can be read as well
     return made
 

@@ -12,8 +12,8 @@ from typing import Any, Protocol
 from remit.kernel.authority.revision import Authority
 from remit.kernel.bus.bus import LocalBus
 from remit.kernel.bus.conversations import PREFIX, Conversations
+from remit.model.event import STATE, Notice
 from remit.model.grant import Grant
-from remit.model.notice import STATE, Notice
 from remit.model.principal import DAEMON_ID, OPERATOR_ID
 
 CHANNEL_EVENT = "message:publish"

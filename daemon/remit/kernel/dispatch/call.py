@@ -8,8 +8,8 @@ import msgspec
 
 from remit.errors import InvalidDataError, RemitError
 from remit.kernel.dispatch.data_hints import fields_hint, values_hint
-from remit.model.fields import published_text
 from remit.model.principal import Bearer, Principal
+from remit.model.requests import published_text
 from remit_client.wire import Answer, Failure, Progress, Request
 
 Format = Literal["msgpack", "json", "object"]

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from remit.model.suggest import nearest
+from remit.model.names import nearest
 
 _STEP = re.compile(r"\.([^.\[\]]+)|(\[[^\]]*\])")
 _MOST = 40

@@ -26,11 +26,10 @@ from remit.kernel.dispatch.handler import Handler
 from remit.kernel.dispatch.own_requests import OWN_REQUESTS, UNMETERED, Asked, OwnCall
 from remit.kernel.dispatch.runner import Runner, RunningCall, WaitingCall
 from remit.kernel.dispatch.services import Services
-from remit.model.denial import Denial
+from remit.model.event import Denial
 from remit.model.grant import Grant
-from remit.model.names import NAME_LIMIT
+from remit.model.names import NAME_LIMIT, did_you_mean
 from remit.model.principal import Principal
-from remit.model.suggest import did_you_mean
 from remit.policy.catalogue import Catalogue
 from remit.policy.decide import refusal
 from remit_client.wire import Answer, Failure, Request

@@ -6,9 +6,8 @@ from typing import Any
 from remit.kernel.authority.fleet import Fleet
 from remit.kernel.dispatch.context import Context
 from remit.kernel.store.protocol import Store
-from remit.model.grant import Grant
+from remit.model.grant import Grant, SessionKey
 from remit.model.principal import Principal
-from remit.model.session import SessionKey
 from remit.policy.catalogue import Catalogue
 
 

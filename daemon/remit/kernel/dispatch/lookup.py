@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from remit.errors import NotFoundError, RemitError
-from remit.model.suggest import did_you_mean
+from remit.model.names import did_you_mean
 
 Found = TypeVar("Found")
 

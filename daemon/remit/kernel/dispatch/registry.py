@@ -13,9 +13,8 @@ from typing import Any, TypeVar
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.handler import Handler
 from remit.model.event import EFFECTS, Effect, EventSpec, MisplacedHandlerError, TakenEventError
-from remit.model.names import EventName, parse_event_name
+from remit.model.names import EventName, did_you_mean, parse_event_name
 from remit.model.place import Place
-from remit.model.suggest import did_you_mean
 
 
 def check_effect(effect: str, place: Place) -> None:

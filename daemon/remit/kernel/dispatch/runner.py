@@ -23,7 +23,7 @@ from remit.kernel.dispatch.handler import Handler
 from remit.kernel.dispatch.injection import session_of
 from remit.kernel.dispatch.services import Services
 from remit.kernel.dispatch.session_view import sessions_of
-from remit.model.denial import Denial
+from remit.model.event import Denial
 from remit.policy.decide import refusal
 from remit_client.wire import Answer, Failure
 

@@ -2,8 +2,7 @@
 
 from remit.kernel.authority.sessions import closed
 from remit.kernel.dispatch.context import Context
-from remit.model.grant import Grant
-from remit.model.session import Session
+from remit.model.grant import Grant, Session
 
 
 def sessions_of(ctx: Context) -> tuple[Session, ...]:

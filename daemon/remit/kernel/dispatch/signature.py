@@ -11,7 +11,7 @@ import msgspec.inspect as inspection
 
 from remit.errors import HandlerError
 from remit.kernel.dispatch.injection import GIVEN
-from remit.model.fields import published
+from remit.model.requests import published
 
 _ARGUMENT = re.compile(r"^\s{4,}(\*{0,2}\w+)(?: \([^)]*\))?:\s+(.*)\Z")
 _SECTION = re.compile(r"^(Args|Returns|Raises|Yields|Examples?):\s*\Z")

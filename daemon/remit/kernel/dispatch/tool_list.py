@@ -7,8 +7,8 @@ import msgspec
 
 from remit.kernel.dispatch.docstrings import Documented, ToolParts
 from remit.model.descriptor import CALL_TOOL, META_TOOL, call_tool, meta_tool
-from remit.model.event import EventSpec
-from remit.model.grant import SEARCH, Grant
+from remit.model.event import SEARCH, EventSpec
+from remit.model.grant import Grant
 from remit.policy.catalogue import Catalogue
 from remit.policy.tool_names import held_back, names_for
 from remit.text.words import token_weight, tokens_in

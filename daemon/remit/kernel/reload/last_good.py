@@ -16,8 +16,8 @@ from remit.kernel.authority.revision import Revision
 from remit.kernel.authority.standing import LAST_GOOD, LastGood
 from remit.kernel.store.protocol import BlobStore
 from remit.model.agent import Launch, PlacedLaunch
-from remit.model.event import Effect
-from remit.model.grant import Exposure, Grant
+from remit.model.event import Effect, Exposure
+from remit.model.grant import Grant
 from remit.model.limits import Limits
 from remit.model.place import Place
 from remit.policy.catalogue import Catalogue

@@ -23,10 +23,10 @@ from remit.kernel.reload.audit import CHANGED, REJECTED, ConfigAudit
 from remit.kernel.reload.changes import tell
 from remit.kernel.reload.last_good import keep
 from remit.kernel.store.protocol import BlobStore
-from remit.model.made import MadeCapability
-from remit.model.paging import bounded
+from remit.model.capability import RuntimeCapability
 from remit.model.place import DefinitionError, Problem
 from remit.model.principal import DAEMON_ID, Cause
+from remit.model.requests import bounded
 from remit.policy.plan import Plan
 
 log = structlog.get_logger()
@@ -107,7 +107,7 @@ class Reloader:
 
     async def change_made(
         self,
-        change: Callable[[tuple[MadeCapability, ...]], tuple[MadeCapability, ...]],
+        change: Callable[[tuple[RuntimeCapability, ...]], tuple[RuntimeCapability, ...]],
         cause: Cause,
     ) -> Outcome:
         """Put other capabilities made at run time in force under the files as they are.

@@ -13,8 +13,8 @@ from remit.kernel.authority.revision import Authority, compile_files
 from remit.kernel.reload.last_good import Kept, keep, recall
 from remit.kernel.reload.reload import Outcome
 from remit.kernel.store.protocol import BlobStore
+from remit.model.capability import RuntimeCapability
 from remit.model.event import EventSpec
-from remit.model.made import MadeCapability
 from remit.model.names import EventName
 from remit.policy.plan import plan
 from remit.policy.review import Approval
@@ -29,7 +29,7 @@ async def open_authority(
     store: BlobStore,
     *,
     approvals: frozenset[Approval] = frozenset(),
-    made: tuple[MadeCapability, ...] = (),
+    made: tuple[RuntimeCapability, ...] = (),
     kept: Kept | None = None,
 ) -> tuple[Authority, Outcome | None]:
     """Compile the first revision of this run, and tell how it differs from the last run's.

@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from remit.kernel.store.records import FileInfo, FileLimits, StoredFile
-from remit.model.session import SessionKey
+from remit.model.grant import SessionKey
 
 FILE_PAGE_BYTES = 1024 * 1024
 

@@ -24,7 +24,7 @@ from remit.kernel.store.row_checks import (
     mailbox_full,
     no_such_agent,
 )
-from remit.model.notice import MAX_WAITING_BYTES
+from remit.model.event import MAX_WAITING_BYTES
 
 
 class MemoryKeys(MemoryTables):

@@ -12,8 +12,8 @@ from remit.kernel.store.row_checks import (
     check_way,
     is_directory,
 )
+from remit.model.grant import SessionKey
 from remit.model.paths import inside, parents
-from remit.model.session import SessionKey
 
 
 class MemoryFiles(MemoryTables):

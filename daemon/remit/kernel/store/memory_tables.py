@@ -21,7 +21,7 @@ from remit.kernel.store.records import (
     StoredFile,
     TokenRecord,
 )
-from remit.model.session import SessionKey
+from remit.model.grant import SessionKey
 
 
 class MemoryTables:

@@ -32,7 +32,7 @@ from remit.kernel.store.records import (
     StateQuota,
     TokenRecord,
 )
-from remit.model.notice import MAX_WAITING_BYTES
+from remit.model.event import MAX_WAITING_BYTES
 
 MOST_ENDED = 10_000
 """Names of those who are gone that are remembered; the oldest go first."""

@@ -16,7 +16,7 @@ from remit.kernel.store.records import (
     SessionRecord,
     TokenRecord,
 )
-from remit.model.session import SessionKey
+from remit.model.grant import SessionKey
 
 _LONGEST_RETRY = 60.0
 

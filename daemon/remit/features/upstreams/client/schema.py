@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from remit.model.json_schema import schema_mistakes, shown
+from remit.model.schema import schema_mistakes, shown
 
 # How many steps it takes to check a value against a schema, counted up to a bound.
 #

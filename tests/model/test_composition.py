@@ -3,9 +3,9 @@
 import pytest
 
 from remit.errors import InvalidPatternError
+from remit.model.composition import ToolEntry
 from remit.model.names import EventPattern
 from remit.model.place import Place
-from remit.model.tool import ToolEntry
 
 HERE = Place("p.yaml", 3, 5)
 

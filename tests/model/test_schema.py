@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remit.model.json_schema import _is_plain, schema_mistakes
+from remit.model.schema import _is_plain, schema_mistakes
 
 _VALUES = st.one_of(
     st.booleans(),

@@ -1,21 +1,57 @@
-"""JSON Schema for the configuration of a capability: is it one, and does a value fit it.
+"""What a value must be: a pattern that matches all of it, or a JSON Schema.
 
-Nothing is fetched: a schema refers to its own parts only. Patterns are matched in linear time. The
-schema of somebody who is no operator may not refer at all, because references that double at each
-step make a small schema take forever.
+Operators write the patterns and strangers the values, so matching takes linear time. Of a schema
+nothing is fetched: it refers to its own parts only. The schema of somebody who is no operator may
+not refer at all, because references that double at each step make a small schema take forever.
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 import msgspec
 
+MAX_VALUE = 4096
+"""Characters of a value that must match a pattern."""
 MAX_BYTES = 65_536
 MAX_DEPTH = 32
 _MOST = 20
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
 Path = tuple[str | int, ...]
+
+
+def pattern_complaint(pattern: str) -> str:
+    """What is wrong with a pattern; nothing when it can be used."""
+    import re2  # noqa: PLC0415 - a native library, and few definitions have a pattern
+
+    try:
+        _compiled(pattern)
+    except (re2.error, UnicodeEncodeError) as error:
+        return f"{pattern!r} is no pattern: {error}"
+    return ""
+
+
+def matches(pattern: str, value: str) -> bool:
+    """Tell whether all of `value` matches.
+
+    INVARIANT: never a part of it, and not one line of it: `$` does not match before a line break.
+    """
+    if len(value) > MAX_VALUE or "\0" in value:
+        return False
+    try:
+        return _compiled(pattern).fullmatch(value) is not None
+    except UnicodeEncodeError:
+        return False
+
+
+@lru_cache(256)
+def _compiled(pattern: str) -> Any:
+    import re2  # noqa: PLC0415 - as above
+
+    options = re2.Options()
+    options.log_errors = False
+    return re2.compile(pattern, options)  # by itself: what is put around could mend it
 
 
 class Mistake(msgspec.Struct, frozen=True):

@@ -1,59 +1,22 @@
-"""The pattern that a value of a request must match as a whole.
+"""What fields of requests hold, and the pages of their answers.
 
-Operators write the patterns and strangers the values, so matching takes linear time.
+Each text of a request has a length, and its pattern is about the whole of it: an event whose field
+is a plain `str` takes a text as long as a message, and whatever answers with it, stores it or
+writes it down would take it too.
 """
 
-from functools import lru_cache
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 import msgspec
 
-from remit.model.names import NAME_LIMIT
-
-MAX_VALUE = 4096
-"""Characters of a value that is held to a pattern."""
-
-
-def pattern_complaint(pattern: str) -> str:
-    """What is wrong with a pattern; nothing when it can be used."""
-    import re2  # noqa: PLC0415 - a native library, and few definitions have a pattern
-
-    try:
-        _compiled(pattern)
-    except (re2.error, UnicodeEncodeError) as error:
-        return f"{pattern!r} is no pattern: {error}"
-    return ""
-
-
-def matches(pattern: str, value: str) -> bool:
-    """Tell whether all of `value` matches.
-
-    INVARIANT: never a part of it, and not one line of it: `$` does not match before a line break.
-    """
-    if len(value) > MAX_VALUE or "\0" in value:
-        return False
-    try:
-        return _compiled(pattern).fullmatch(value) is not None
-    except UnicodeEncodeError:
-        return False
-
-
-@lru_cache(256)
-def _compiled(pattern: str) -> Any:
-    import re2  # noqa: PLC0415 - as above
-
-    options = re2.Options()
-    options.log_errors = False
-    return re2.compile(pattern, options)  # by itself: what is put around could mend it
-
-
-# Types of texts in requests: each has a length, and a pattern is about the whole of it.
-#
-# An event whose field is a plain `str` takes a text as long as a message. A name never is that
-# long, and whatever answers with it, keeps it or writes it down would be.
-
+from remit.model.names import Name
 
 KEY_LIMIT = 1024
+PAGE_LIMIT = 100
+PAGE_MAX = 1000
+BODY_BYTES = 512 * 1024
+"""A message may have 1 MiB; one that cannot be sent tells nothing."""
 _START, _END = r"\A(?:", r")\Z"
 
 
@@ -89,8 +52,6 @@ def _pattern(found: Any) -> Any:
     return published(found)
 
 
-Name = Annotated[str, msgspec.Meta(max_length=NAME_LIMIT)]
-"""What somebody or something may be called: an agent, a profile, an event, a pattern."""
 Key = Annotated[str, msgspec.Meta(max_length=KEY_LIMIT)]
 """What a list shows to ask for one entry by, or to go on from."""
 NewName = Annotated[str, whole(r"[a-z][a-z0-9_-]{0,63}", most=64)]
@@ -102,3 +63,26 @@ Variables = Annotated[
     msgspec.Meta(max_length=256),
 ]
 """Values for the variables of a profile."""
+
+
+def page(
+    names: Sequence[str], describe: Callable[[str], Any], *, limit: int, after: str
+) -> dict[str, Any]:
+    """One page of sorted names, each described; `next` is the cursor to go on with."""
+    remaining = [name for name in names if name > after]
+    shown = remaining[:limit]
+    more = len(remaining) > limit
+    return {
+        "items": [describe(name) for name in shown],
+        "total": len(names),
+        "next": shown[-1] if more else None,
+    }
+
+
+def bounded(body: dict[str, Any], *largest: str) -> dict[str, Any]:
+    """The body, without its largest parts, one after the other, until it fits into a message."""
+    for part in largest:
+        if len(msgspec.json.encode(body)) <= BODY_BYTES:
+            return body
+        body = body | {part: type(body[part])(), "truncated": True}
+    return body

@@ -11,7 +11,8 @@ import msgspec
 
 from remit import __version__
 from remit.app.offline_cards import check_cards, describe_cards, try_cards
-from remit.app.scan import Scanned, scan_installation, scan_paths
+from remit.app.scan import Scanned, scan_paths
+from remit.app.scan_installation import scan_installation
 from remit.app.workbench import source_of_daemon, source_of_files
 from remit.cli.commands import invoked_as
 from remit.cli.connection import daemon_answers
@@ -25,8 +26,7 @@ from remit.cli.outcome import (
     say_problems,
     say_source,
 )
-from remit.features.scan.alarms import Alarm, Level, at_least
-from remit.features.scan.sarif import sarif
+from remit.features.scan.alarms import Alarm, Level, at_least, sarif_document
 
 _ID_WIDTH = 24
 _MISSED = 6
@@ -212,7 +212,7 @@ def _check_sarif(ask: Asked, sarif: str | None) -> None:
 
 def _give_sarif(told: "tuple[Alarm, ...]", target: str) -> None:
 
-    document = sarif(told, version=__version__)
+    document = sarif_document(told, version=__version__)
     if target == _STDOUT:
         print_json(document)
         return

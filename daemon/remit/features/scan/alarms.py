@@ -1,12 +1,13 @@
-"""What a scan tells: an alarm about one place, and the rules that there are."""
+"""What a scan tells: an alarm about one place, what each rule means, and alarms as SARIF 2.1.0."""
 
 import re
 from collections.abc import Iterable
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
+from urllib.parse import quote
 
 import msgspec
 
-from remit.features.scan.rules.rule import ADVICE, Category
+from remit.features.scan.rules import ADVICE, Category
 from remit.model.place import Place
 from remit.text.unseen import unseen_spans
 
@@ -15,6 +16,11 @@ LEVELS: tuple[Level, ...] = get_args(Level)
 """The worst first."""
 _EXCERPT = 100
 _BMP = 0xFFFF
+_SARIF_VERSION = "2.1.0"
+_SARIF_SCHEMA = (
+    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+)
+_FINGERPRINT = "remitScan/v1"
 _SPACE = re.compile(r"[ \t\r\n]+")
 
 
@@ -38,7 +44,7 @@ class Alarm(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.title} {self.more}".strip()
 
     def to_json(self) -> dict[str, object]:
-        """The shape that outside programs read."""
+        """The shape that other programs read."""
         return {
             "rule": self.rule,
             "severity": self.severity,
@@ -52,8 +58,8 @@ class Alarm(msgspec.Struct, frozen=True, kw_only=True):
         }
 
 
-class ScanRule(msgspec.Struct, frozen=True):
-    """A rule of this scan; those of the scanner of texts are told by their category."""
+class RuleHelp(msgspec.Struct, frozen=True):
+    """What a rule is about, and what to do about a finding of it."""
 
     title: str
     repair: str
@@ -75,63 +81,63 @@ TITLES: dict[Category, str] = {
     "incomplete_scan": "more text than was read",
 }
 
-OWN_RULES: dict[str, ScanRule] = {
-    "file.unreadable": ScanRule(
+OWN_RULES: dict[str, RuleHelp] = {
+    "file.unreadable": RuleHelp(
         "a file that could not be read, so nobody knows what it says",
         "Repair the file or take it away, then scan again.",
     ),
-    "name.not_ascii": ScanRule(
+    "name.not_ascii": RuleHelp(
         "a tool name with letters that may look like others",
         "Rename the tool with a-z, 0-9, '_' and '-'; do not approve it as it is.",
     ),
-    "name.secret_file": ScanRule(
+    "name.secret_file": RuleHelp(
         "a name that asks the agent for the content of a secret file",
         "Do not load this tool: agents fill parameters by their names.",
     ),
-    "server.pipe_to_shell": ScanRule(
+    "server.pipe_to_shell": RuleHelp(
         "a server that is started by running what it downloads",
         "Install a fixed version and start that.",
     ),
-    "text.padding": ScanRule(
+    "text.padding": RuleHelp(
         "a gap so long that what follows is out of sight",
         "Read what stands behind the gap, then take the gap out.",
     ),
-    "text.very_long": ScanRule(
+    "text.very_long": RuleHelp(
         "a description so long that nobody reads all of it",
         "Shorten it: every agent pays for it at every turn.",
     ),
-    "tools.lookalike_name": ScanRule(
+    "tools.lookalike_name": RuleHelp(
         "two tools whose names look alike",
         "Keep the one you know and exclude the other.",
     ),
-    "tools.names_other": ScanRule(
+    "tools.names_other": RuleHelp(
         "a description that names a tool of another server",
         "Read the sentence: a tool has no need to know what else is installed.",
     ),
-    "tools.same_name": ScanRule(
+    "tools.same_name": RuleHelp(
         "two servers have a tool of this name and say different things about it",
         "remit shows both with the name of their server; exclude the one that you do not want.",
     ),
-    "tools.steers_other": ScanRule(
+    "tools.steers_other": RuleHelp(
         "a description that says how to use a tool of another server",
         "Do not load this tool before its author has explained the sentence.",
     ),
-    "unseen.control": ScanRule(
+    "unseen.control": RuleHelp(
         "control characters, which people do not see", "Delete them, then read what is left."
     ),
-    "unseen.direction": ScanRule(
+    "unseen.direction": RuleHelp(
         "characters that turn the direction of writing",
         "Delete them: the text reads otherwise than it looks.",
     ),
-    "unseen.invisible": ScanRule("invisible characters", "Delete them, then read what is left."),
+    "unseen.invisible": RuleHelp("invisible characters", "Delete them, then read what is left."),
 }
 
 
-def describe_rule(rule: str, category: Category | None) -> ScanRule:
+def describe_rule(rule: str, category: Category | None) -> RuleHelp:
     """What to say about a rule."""
     if category is None:
         return OWN_RULES[rule]
-    return ScanRule(TITLES[category], ADVICE[category])
+    return RuleHelp(TITLES[category], ADVICE[category])
 
 
 def show(text: str, most: int = _EXCERPT) -> str:
@@ -158,3 +164,91 @@ def at_least(alarms: Iterable[Alarm], level: Level) -> tuple[Alarm, ...]:
     """Those that are as bad as this or worse."""
     worst = LEVELS[: LEVELS.index(level) + 1]
     return tuple(one for one in alarms if one.severity in worst)
+
+
+def sarif_document(alarms: Iterable[Alarm], *, version: str) -> dict[str, Any]:
+    """One run with these results, in the form that code hosts and editors read.
+
+    Paths are from the folder that the scan ran in.
+    """
+    told = list(alarms)
+    rules = sorted({alarm.rule for alarm in told})
+    seen: dict[str, int] = {}
+    return {
+        "$schema": _SARIF_SCHEMA,
+        "version": _SARIF_VERSION,
+        "runs": [
+            {
+                "tool": {
+                    "driver": {
+                        "name": "remit scan",
+                        "version": version,
+                        "rules": [_rule(rule, told) for rule in rules],
+                    }
+                },
+                "columnKind": "unicodeCodePoints",
+                "originalUriBaseIds": {"ROOT": {"description": {"text": "where the scan ran"}}},
+                "invocations": [{"executionSuccessful": True}],
+                "results": [_result(one, rules.index(one.rule), seen) for one in told],
+            }
+        ],
+    }
+
+
+def _rule(rule: str, alarms: list[Alarm]) -> dict[str, Any]:
+    first = next(one for one in alarms if one.rule == rule)
+    title, repair = first.title, first.repair
+    return {
+        "id": rule,
+        "name": "".join(part.capitalize() for part in rule.replace(".", "_").split("_")),
+        "shortDescription": {"text": title},
+        "fullDescription": {"text": f"{title}. {repair}"},
+        "help": {"text": repair},
+        "defaultConfiguration": {"level": _worst(rule, alarms)},
+        "properties": {"tags": ["security", "prompt-injection"]},
+    }
+
+
+def _worst(rule: str, alarms: list[Alarm]) -> Level:
+    levels = {one.severity for one in alarms if one.rule == rule}
+    return "error" if "error" in levels else "warning" if "warning" in levels else "note"
+
+
+def _result(alarm: Alarm, index: int, seen: dict[str, int]) -> dict[str, Any]:
+    file = alarm.place.file
+    kind, _, name = alarm.subject.partition(":")
+    return {
+        "ruleId": alarm.rule,
+        "ruleIndex": index,
+        "level": alarm.severity,
+        "message": {"text": f"{alarm.subject}: {alarm.message}: {alarm.excerpt}. {alarm.repair}"},
+        "locations": [
+            {
+                "physicalLocation": {
+                    "artifactLocation": _artifact(file),
+                    "region": {"startLine": alarm.place.line, "startColumn": alarm.place.column},
+                },
+                "logicalLocations": [
+                    {"fullyQualifiedName": alarm.subject, "name": name, "kind": kind}
+                ],
+            }
+        ],
+        "partialFingerprints": {_FINGERPRINT: _fingerprint(alarm, file, seen)},
+    }
+
+
+def _artifact(file: str) -> dict[str, str]:
+    if file.startswith("/"):
+        return {"uri": f"file://{quote(file)}"}
+    return {"uri": quote(file), "uriBaseId": "ROOT"}
+
+
+def _fingerprint(alarm: Alarm, file: str, seen: dict[str, int]) -> str:
+    """The same for the same finding after lines moved; equal ones of a file are counted."""
+    import hashlib  # noqa: PLC0415 - only this form needs it
+
+    identity = msgspec.json.encode((alarm.rule, alarm.subject, file, alarm.excerpt))
+    digest = hashlib.sha256(identity).hexdigest()[:32]
+    count = seen.get(digest, 0)
+    seen[digest] = count + 1
+    return f"{digest}:{count}"

@@ -1,7 +1,9 @@
-"""The texts of one subject, judged by the scanner and by what no text has a need for.
+"""Subjects, judged: their texts, how a server is started, and how tools stand to each other.
 
 All texts of a subject are scanned as one, far enough apart that the words of one do not excuse the
-next: an order may be cut into pieces and spread over the parameters.
+next: an order may be cut into pieces and spread over the parameters. What a server downloads and
+runs unseen can be anything tomorrow. Tools are compared with those of other servers only: what a
+server says about its own tools is its own.
 """
 
 import re
@@ -11,9 +13,9 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from remit.features.scan.alarms import Alarm, Level, describe_rule, show
-from remit.features.scan.rules.rule import SUSPICIOUS, Category
+from remit.features.scan.rules import SUSPICIOUS, Category
 from remit.features.scan.scanner import WINDOW, Finding, scan
-from remit.features.scan.subjects import SourceFile, Subject, Text
+from remit.features.scan.subjects import SourceFile, Subject, SubjectText
 from remit.text.confusables import look_of
 from remit.text.unseen import Unseen, unseen_spans
 
@@ -38,6 +40,29 @@ _SECRET_FILE = re.compile(
 )
 _SPELLED = re.compile(r"[_\-./]")
 _FEWEST_SPELLED = 3
+_PIPE = re.compile(
+    r"\b(?:curl|wget|iwr|invoke-webrequest)\b[^\n]{0,400}?(?:\|\s*(?:sudo\s+)?"
+    r"(?:(?:ba|z|da|k|fi)?sh|python3?|node|perl|iex)\b|[<$]\()"
+    r"|\b(?:ba|z|da|k)?sh\b[^\n]{0,40}(?:<\(|\$\(|`)\s*(?:curl|wget)\b",
+    re.IGNORECASE,
+)
+_READ = 20_000
+"""Characters of one argument; no command line is longer."""
+MAX_TOLD = 20
+"""Pairs that are told of one name."""
+_SEPARATORS = re.compile(r"[^0-9a-z]+")
+_WORD = re.compile(r"[A-Za-z0-9_-]+")
+_DISTINCT = re.compile(r"[_-]|[a-z][A-Z]")
+"""What tells a name from a word of the language."""
+_SHORTEST = 6
+_AROUND = 400
+_SENTENCE_END = re.compile(r"[.!?](?:\s|\Z)|\n\s*\n")
+_STEERS = re.compile(
+    r"\b(?:always|must|never|instead|before|after|whenever|when (?:you )?(?:call|us)\w*"
+    r"|first|do not|don't|should|ignore|disregard|replaces?|deprecated|only|rather than"
+    r"|every time)\b",
+    re.IGNORECASE,
+)
 
 
 class _Spot(msgspec.Struct, frozen=True):
@@ -46,7 +71,7 @@ class _Spot(msgspec.Struct, frozen=True):
     finding: Finding
     at: int
     """Its offset among all texts of the subject."""
-    text: Text
+    text: SubjectText
     offset: int
     """Its offset in its own text."""
 
@@ -87,7 +112,7 @@ def _spots(subject: Subject) -> list[_Spot]:
     return list(found.values())
 
 
-def _is_spelled(text: Text) -> bool:
+def _is_spelled(text: SubjectText) -> bool:
     """Tell whether a name is long enough to be a sentence."""
     return text.role == "name" and len(_SPELLED.findall(text.value)) >= _FEWEST_SPELLED
 
@@ -135,7 +160,7 @@ def _alone(finding: Finding) -> Level:
 
 def alarm(  # noqa: PLR0913 - what an alarm is made of
     subject: Subject,
-    text: Text,
+    text: SubjectText,
     at: int,
     rule: str,
     *,
@@ -158,7 +183,7 @@ def alarm(  # noqa: PLR0913 - what an alarm is made of
     )
 
 
-def _unseen(subject: Subject, text: Text) -> Iterator[Alarm]:
+def _unseen(subject: Subject, text: SubjectText) -> Iterator[Alarm]:
     """The first character of each kind that nobody sees, with how many there are."""
     value = text.value
     if value.isascii() and value.isprintable():
@@ -183,7 +208,7 @@ def _unseen(subject: Subject, text: Text) -> Iterator[Alarm]:
         )
 
 
-def _shape(subject: Subject, text: Text) -> Iterator[Alarm]:
+def _shape(subject: Subject, text: SubjectText) -> Iterator[Alarm]:
     """Texts that are too long, have a gap in them, or are names that ask for something."""
     value = text.value
     if subject.kind == "tool" and len(value) > LONG:
@@ -215,19 +240,6 @@ def _behind_a_gap(value: str) -> int | None:
     return None
 
 
-# How a host starts a server: what is downloaded and run unseen can be anything tomorrow.
-
-
-_PIPE = re.compile(
-    r"\b(?:curl|wget|iwr|invoke-webrequest)\b[^\n]{0,400}?(?:\|\s*(?:sudo\s+)?"
-    r"(?:(?:ba|z|da|k|fi)?sh|python3?|node|perl|iex)\b|[<$]\()"
-    r"|\b(?:ba|z|da|k)?sh\b[^\n]{0,40}(?:<\(|\$\(|`)\s*(?:curl|wget)\b",
-    re.IGNORECASE,
-)
-_READ = 20_000
-"""Characters of one argument; no command line is longer."""
-
-
 def judge_server(subject: Subject) -> Iterator[Alarm]:
     """Commands that run what they download."""
     for text in subject.texts:
@@ -240,29 +252,6 @@ def judge_server(subject: Subject) -> Iterator[Alarm]:
                 severity="warning",
                 excerpt=found.group(),
             )
-
-
-# Tools held against each other: names that are taken or look alike, and texts that steer others.
-#
-# Only tools of different servers are compared: what one server says about its own tools is its
-# own.
-
-
-MAX_TOLD = 20
-"""Pairs that are told of one name."""
-_SEPARATORS = re.compile(r"[^0-9a-z]+")
-_WORD = re.compile(r"[A-Za-z0-9_-]+")
-_DISTINCT = re.compile(r"[_-]|[a-z][A-Z]")
-"""What tells a name from a word of the language."""
-_SHORTEST = 6
-_AROUND = 400
-_SENTENCE_END = re.compile(r"[.!?](?:\s|\Z)|\n\s*\n")
-_STEERS = re.compile(
-    r"\b(?:always|must|never|instead|before|after|whenever|when (?:you )?(?:call|us)\w*"
-    r"|first|do not|don't|should|ignore|disregard|replaces?|deprecated|only|rather than"
-    r"|every time)\b",
-    re.IGNORECASE,
-)
 
 
 def judge_names(subjects: Iterable[Subject]) -> list[Alarm]:
@@ -361,5 +350,5 @@ def _sentence(text: str, at: int) -> tuple[str, int]:
 
 
 def _about_name(tool: Subject, rule: str, severity: Level, more: str = "") -> Alarm:
-    text: Text = next((one for one in tool.texts if one.role == "name"), tool.texts[0])
+    text: SubjectText = next((one for one in tool.texts if one.role == "name"), tool.texts[0])
     return alarm(tool, text, 0, rule, severity=severity, excerpt=tool.name, more=more)

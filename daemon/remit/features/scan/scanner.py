@@ -8,24 +8,33 @@ that uses one doubtful word here and another there stays below the threshold.
 
 import re
 from bisect import bisect_right
+from collections.abc import Iterable
 from functools import cache
 from itertools import islice
 from typing import Any
 
 import msgspec
 
-from remit.features.scan.rules.all import all_rules
-from remit.features.scan.rules.rule import ADVICE, SUSPICIOUS, Category, Rule, Severity, severity_of
+from remit.features.scan.rules import (
+    ADVICE,
+    SUSPICIOUS,
+    Category,
+    ScanRule,
+    ScanRulesError,
+    Severity,
+    all_rules,
+    severity_of,
+)
 from remit.features.scan.views import (
-    View,
+    TextView,
     decoded_chunks,
     fold_pattern,
+    hidden_marks,
     plain,
     rotated,
     spaced,
     turned,
     unleeted,
-    unseen,
 )
 from remit.model.place import Place
 
@@ -78,7 +87,7 @@ def scan(text: str, *, where: Place | None = None) -> ScanReport:
     read = text[:MAX_CHARS]
     view = plain(read)
     hits = [*_matched(view), *_disguised(view), *_coded(read)]
-    hits += [_Hit(one.at, 1, one.rule, one.category, one.weight) for one in unseen(read)]
+    hits += [_Hit(one.at, 1, one.rule, one.category, one.weight) for one in hidden_marks(read)]
     if len(text) > MAX_CHARS:
         hits.append(_Hit(MAX_CHARS, 0, "scan.too_long", "incomplete_scan", SUSPICIOUS))
     hits = sorted(set(hits), key=lambda hit: (hit.at, hit.rule))
@@ -86,35 +95,43 @@ def scan(text: str, *, where: Place | None = None) -> ScanReport:
     return ScanReport(score, score >= SUSPICIOUS, _findings(hits, text, where or _NOWHERE))
 
 
-class _Compiled(msgspec.Struct, frozen=True):
-    """A rule, ready to match."""
-
-    rule: Rule
+class _CompiledRule(msgspec.Struct, frozen=True):
+    rule: ScanRule
     pattern: Any
     unless: Any
 
 
-class _Engine:
-    """Patterns behind one filter, which tells in one pass which of them can match at all."""
+class RuleEngine:
+    """Compiled rules behind one filter, which tells in one pass which of them can match at all.
 
-    def __init__(self, rules: list[tuple[Rule, str]]) -> None:
+    Compact: for words that were run together, so nothing has to stand between them.
+
+    Raises:
+        ScanRulesError: a pattern is no RE2.
+    """
+
+    def __init__(self, rules: Iterable[ScanRule], *, compact: bool = False) -> None:
         import re2  # noqa: PLC0415 - a native library: commands that scan nothing do not load it
 
         options = re2.Options()
         options.max_mem = 64 << 20
         options.log_errors = False
         self._filter = re2.Filter()
-        self._rules: list[_Compiled] = []
-        for rule, pattern in rules:
-            folded = fold_pattern(pattern)
-            self._filter.Add(folded, options)
-            unless = re2.compile(fold_pattern(rule.unless), options) if rule.unless else None
-            self._rules.append(_Compiled(rule, re2.compile(folded, options), unless))
+        self._rules: list[_CompiledRule] = []
+        for rule in rules:
+            pattern = fold_pattern(_run_together(rule.pattern) if compact else rule.pattern)
+            try:
+                compiled = re2.compile(pattern, options)
+                unless = re2.compile(fold_pattern(rule.unless), options) if rule.unless else None
+            except re2.error as error:
+                raise ScanRulesError(f"the rule {rule.id!r} is no pattern: {error}") from error
+            self._filter.Add(pattern, options)
+            self._rules.append(_CompiledRule(rule, compiled, unless))
         self._filter.Compile()
 
-    def hits(self, text: str) -> list[tuple[Rule, int, int]]:
+    def hits(self, text: str) -> list[tuple[ScanRule, int, int]]:
         """Every rule that matches: where, and how much."""
-        found: list[tuple[Rule, int, int]] = []
+        found: list[tuple[ScanRule, int, int]] = []
         for index in self._filter.Match(text, potential=True) or ():
             one = self._rules[index]
             for match in islice(one.pattern.finditer(text), MAX_EACH):
@@ -125,34 +142,28 @@ class _Engine:
         return found
 
 
-@cache
-def _engine() -> _Engine:
-    return _Engine([(rule, rule.pattern) for rule in all_rules()])
+def _run_together(pattern: str) -> str:
+    return pattern.replace(r"\W+", r"\W*").replace(r"\w+", r"\w{1,8}").replace(r"\b", "")
 
 
 @cache
-def _compact_engine() -> _Engine:
-    """The rules whose words may be run together."""
-    return _Engine(
-        [
-            (
-                rule,
-                rule.pattern.replace(r"\W+", r"\W*").replace(r"\w+", r"\w{1,8}").replace(r"\b", ""),
-            )
-            for rule in all_rules()
-            if rule.compact
-        ]
-    )
+def _engine() -> RuleEngine:
+    return RuleEngine(all_rules())
 
 
-def _matched(view: View) -> list[_Hit]:
+@cache
+def _compact_engine() -> RuleEngine:
+    return RuleEngine((rule for rule in all_rules() if rule.compact), compact=True)
+
+
+def _matched(view: TextView) -> list[_Hit]:
     return [
         _Hit(view.origin(start), end - start, rule.id, rule.category, rule.weight)
         for rule, start, end in _engine().hits(view.text)
     ]
 
 
-def _disguised(view: View) -> list[_Hit]:
+def _disguised(view: TextView) -> list[_Hit]:
     """What is said in leetspeak, backwards, by ROT13 or letter by letter."""
     hits: list[_Hit] = []
     for word, at in spaced(view)[:MAX_FINDINGS]:

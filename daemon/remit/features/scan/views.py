@@ -1,4 +1,10 @@
-"""Rules about characters that are not seen, or not what they seem; they look at the text itself."""
+"""A text as the rules see it, and what in it is there to be overlooked.
+
+The plain view is lower case, without accents and without disguise, and knows the way back to the
+original. What cannot be seen is gone from it, except that hidden letters (tags, variation selectors
+that stand for bytes) are turned into the letters that they hide. Payloads in code (base64,
+hexadecimal, percent signs, entities) are decoded once, never again.
+"""
 
 import base64
 import binascii
@@ -13,11 +19,11 @@ from urllib.parse import unquote
 
 import msgspec
 
-from remit.features.scan.rules.rule import Category
+from remit.features.scan.rules import Category
 from remit.text.confusables import fold_disguised, fold_mixed
 
 
-class UnseenRule(msgspec.Struct, frozen=True):
+class HiddenMarkRule(msgspec.Struct, frozen=True):
     """So many of these characters in a text weigh so much."""
 
     id: str
@@ -33,28 +39,30 @@ class UnseenRule(msgspec.Struct, frozen=True):
 _FLAG = "\U0001f3f4[\U000e0061-\U000e007a]{2,6}\U000e007f"
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 
-UNSEEN: tuple[UnseenRule, ...] = (
-    UnseenRule("hidden.tag_letters", re.compile("[\U000e0020-\U000e007f]"), 30, 60, 4),
-    UnseenRule(
+HIDDEN_MARKS: tuple[HiddenMarkRule, ...] = (
+    HiddenMarkRule("hidden.tag_letters", re.compile("[\U000e0020-\U000e007f]"), 30, 60, 4),
+    HiddenMarkRule(
         "hidden.selectors", re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]{2,}"), 30, 50, 2
     ),
-    UnseenRule(
+    HiddenMarkRule(
         "hidden.zero_width",
         re.compile("(?<=[A-Za-z])[\xad\u200b-\u200d\u2060-\u2064\ufeff\u180e](?=[A-Za-z])"),
         10,
         40,
         3,
     ),
-    UnseenRule(
+    HiddenMarkRule(
         "hidden.zero_width_run", re.compile("[\u200b-\u200d\u2060-\u2064\ufeff]{3,}"), 40, 50, 2
     ),
-    UnseenRule("hidden.terminal", re.compile("\x1b\\[|\x08{2,}|\x9b"), 25, 40, 3),
+    HiddenMarkRule("hidden.terminal", re.compile("\x1b\\[|\x08{2,}|\x9b"), 25, 40, 3),
 )
-_DIRECTION = UnseenRule("hidden.direction", re.compile("[\u202a-\u202e\u2066-\u2069]"), 40, 50, 4)
+_DIRECTION = HiddenMarkRule(
+    "hidden.direction", re.compile("[\u202a-\u202e\u2066-\u2069]"), 40, 50, 4
+)
 _TWINS_FEW, _TWINS_MANY, _TWINS_ENOUGH = 20, 45, 3
 
 
-class Unseen(msgspec.Struct, frozen=True):
+class HiddenMark(msgspec.Struct, frozen=True):
     """What one of these rules found: the first place, and how much it weighs."""
 
     rule: str
@@ -63,12 +71,12 @@ class Unseen(msgspec.Struct, frozen=True):
     at: int
 
 
-def unseen(text: str) -> Iterator[Unseen]:
+def hidden_marks(text: str) -> Iterator[HiddenMark]:
     """Everything in the text that is there to be overlooked."""
     if text.isascii() and "\x1b" not in text and "\x08" not in text:
         return
     without_flags = re.sub(_FLAG, lambda match: "x" * len(match.group()), text)
-    for rule in UNSEEN:
+    for rule in HIDDEN_MARKS:
         yield from _counted(rule, without_flags)
     if not _RIGHT_TO_LEFT.search(text):
         yield from _counted(_DIRECTION, text)
@@ -76,10 +84,10 @@ def unseen(text: str) -> Iterator[Unseen]:
     fold_mixed(text, lambda at, _was, _now: places.append(at))
     if places:
         weight = _TWINS_MANY if len(places) >= _TWINS_ENOUGH else _TWINS_FEW
-        yield Unseen("hidden.lookalikes", "hidden_text", weight, places[0])
+        yield HiddenMark("hidden.lookalikes", "hidden_text", weight, places[0])
 
 
-def _counted(rule: UnseenRule, text: str) -> Iterator[Unseen]:
+def _counted(rule: HiddenMarkRule, text: str) -> Iterator[HiddenMark]:
     first = rule.pattern.search(text)
     if first is None:
         return
@@ -89,13 +97,7 @@ def _counted(rule: UnseenRule, text: str) -> Iterator[Unseen]:
         if found >= rule.enough:
             break
     weight = rule.many if found >= rule.enough else rule.few
-    yield Unseen(rule.id, rule.category, weight, first.start())
-
-
-# A text as the rules see it: lower case, no accents, no disguise, and the way back.
-#
-# What cannot be seen is gone, except that hidden letters (tags, variation selectors that stand
-# for bytes) are turned into the letters that they hide.
+    yield HiddenMark(rule.id, rule.category, weight, first.start())
 
 
 _PIECES = re.compile(r"[\x00-\x7f]+|[^\x00-\x7f]")
@@ -115,7 +117,7 @@ _TURNED = ("erongi", "dragersid", "tegrof", "snoitcurtsni")
 _ROTATED = ("vtaber", "qvfertneq", "sbetrg", "vafgehpgvba")
 
 
-class View(msgspec.Struct, frozen=True):
+class TextView(msgspec.Struct, frozen=True):
     """A text to match against, and the steps from its offsets to those of the original."""
 
     text: str
@@ -128,10 +130,10 @@ class View(msgspec.Struct, frozen=True):
         return self.origins[step] + at - self.starts[step]
 
 
-def plain(text: str) -> View:
+def plain(text: str) -> TextView:
     """The view that every rule sees."""
     if text.isascii():
-        return View(text.lower())
+        return TextView(text.lower())
     parts: list[str] = []
     starts: list[int] = []
     origins: list[int] = []
@@ -143,7 +145,7 @@ def plain(text: str) -> View:
         origins.append(match.start())
         parts.append(folded)
         length += len(folded)
-    return View("".join(parts), tuple(starts), tuple(origins))
+    return TextView("".join(parts), tuple(starts), tuple(origins))
 
 
 _KNOWN: dict[str, str] = {}
@@ -187,7 +189,7 @@ def fold_pattern(pattern: str) -> str:
     return "".join(char if char.isascii() else fold_char(char) for char in pattern)
 
 
-def spaced(view: View) -> list[tuple[str, int]]:
+def spaced(view: TextView) -> list[tuple[str, int]]:
     """Words whose letters stand apart, `i g n o r e`, put together; each with where it starts."""
     return [
         (re.sub(r"[^a-z]+", "", match.group()), view.origin(match.start()))
@@ -195,10 +197,10 @@ def spaced(view: View) -> list[tuple[str, int]]:
     ]
 
 
-def unleeted(view: View) -> View | None:
+def unleeted(view: TextView) -> TextView | None:
     """The view with letters for the digits that stand for them; none if nothing changes."""
     text = _LEET_WORD.sub(_unleeted_word, view.text)
-    return None if text == view.text else View(text, view.starts, view.origins)
+    return None if text == view.text else TextView(text, view.starts, view.origins)
 
 
 def _unleeted_word(match: re.Match[str]) -> str:
@@ -206,25 +208,24 @@ def _unleeted_word(match: re.Match[str]) -> str:
     return word if word.isalpha() or word.isdigit() else word.translate(_LEET)
 
 
-def turned(view: View) -> View | None:
+def turned(view: TextView) -> TextView | None:
     """Each line read from its end, if a telling word stands there that way."""
     if not any(word in view.text for word in _TURNED):
         return None
-    return View("\n".join(line[::-1] for line in view.text.split("\n")), view.starts, view.origins)
+    return TextView(
+        "\n".join(line[::-1] for line in view.text.split("\n")), view.starts, view.origins
+    )
 
 
-def rotated(view: View) -> View | None:
+def rotated(view: TextView) -> TextView | None:
     """The view by ROT13, if a telling word stands there that way."""
     if not any(word in view.text for word in _ROTATED):
         return None
-    return View(
+    return TextView(
         _LETTERS.sub(lambda m: codecs.encode(m.group(), "rot13"), view.text),
         view.starts,
         view.origins,
     )
-
-
-# Payloads in code: base64, hexadecimal, percent signs, entities. Decoded once, never again.
 
 
 MAX_CHUNKS = 64

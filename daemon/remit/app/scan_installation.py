@@ -1,4 +1,4 @@
-"""What this installation puts before models, as subjects of a scan."""
+"""`remit scan` without a path: everything that this installation puts before models."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -6,14 +6,15 @@ from pathlib import Path
 from typing import Any
 
 from remit.app.card_settings import searched_for_cards
-from remit.app.scan_files import shown, walk
+from remit.app.handlers import load_all_handlers
+from remit.app.scan import Scanned, judge_subjects, shown, unread_alarm, walk
 from remit.app.workbench import definition_files
 from remit.config.definitions.files import Files
 from remit.config.settings.home import Home
 from remit.config.settings.table import Settings
 from remit.config.strict.yaml import Mapping as YamlMapping
 from remit.config.strict.yaml import Node, Scalar, Sequence, parse_yaml
-from remit.features.scan.subjects import Kind, SourceFile, Subject, Text, role_of
+from remit.features.scan.subjects import Kind, SourceFile, Subject, SubjectText, role_of
 from remit.features.skills.scan import directories
 from remit.kernel.dispatch.handler import Handler
 from remit.model.descriptor import tool_id
@@ -22,7 +23,22 @@ from remit.policy.tool_names import tool_names
 from remit.policy.universe import make_universe
 
 
-def installed_files(settings: Settings) -> Iterator[tuple[Path, Kind | None]]:
+def scan_installation(settings: Settings) -> Scanned:
+    """Scan what this installation shows to models.
+
+    Raises:
+        DefinitionError: the definitions cannot be read.
+    """
+    loaded = load_all_handlers(settings)
+    subjects = [
+        *_event_subjects(loaded.handlers),
+        *_definition_subjects(settings),
+    ]
+    alarms = [unread_alarm(one.place, one.message) for one in loaded.failures]
+    return judge_subjects(subjects, _installed_files(settings), alarms)
+
+
+def _installed_files(settings: Settings) -> Iterator[tuple[Path, Kind | None]]:
     """Every file of skills, cards and upstream tools that the settings lead to."""
     for directory in directories(os.environ, Path.cwd(), settings.capability_dirs):
         yield from ((path, None) for path in walk(directory.path))
@@ -34,10 +50,7 @@ def installed_files(settings: Settings) -> Iterator[tuple[Path, Kind | None]]:
     yield from ((path, None) for path in sorted(folder.glob("*.json")))
 
 
-# ---- events ----
-
-
-def event_subjects(handlers: Mapping[str, Handler]) -> Iterator[Subject]:
+def _event_subjects(handlers: Mapping[str, Handler]) -> Iterator[Subject]:
     """Every registered event: what a model is told of it, and of its parameters."""
     names = tool_names(make_universe([handler.spec for handler in handlers.values()]))
     sources: dict[str, SourceFile] = {}
@@ -51,18 +64,20 @@ def event_subjects(handlers: Mapping[str, Handler]) -> Iterator[Subject]:
         )
 
 
-def _event_texts(handler: Handler, tool: str, sources: dict[str, SourceFile]) -> Iterator[Text]:
+def _event_texts(
+    handler: Handler, tool: str, sources: dict[str, SourceFile]
+) -> Iterator[SubjectText]:
     spec = handler.spec
     place = spec.place or Place(handler.module)
     source = sources.setdefault(place.file, _source(place.file))
     start = source.offset(place)
-    yield Text(tool, source, start, "name", is_exact=False)
+    yield SubjectText(tool, source, start, "name", is_exact=False)
     for value in dict.fromkeys((spec.title, spec.summary, handler.description, spec.deprecated)):
         if value:
-            yield Text(value, source, start, is_exact=False)
+            yield SubjectText(value, source, start, is_exact=False)
     strings = dict.fromkeys((*_strings(handler.input_schema), *_strings(handler.answer_schema)))
     for value in strings:
-        yield Text(value, source, start, role_of(value), is_exact=False)
+        yield SubjectText(value, source, start, role_of(value), is_exact=False)
 
 
 def _source(file: str) -> SourceFile:
@@ -86,10 +101,7 @@ def _strings(value: Any) -> Iterator[str]:
             waiting += reversed(present)
 
 
-# ---- definitions ----
-
-
-def definition_subjects(settings: Settings) -> Iterator[Subject]:
+def _definition_subjects(settings: Settings) -> Iterator[Subject]:
     """Every capability and composition: descriptions, prompts, and whatever else they say.
 
     Raises:
@@ -102,7 +114,7 @@ def definition_subjects(settings: Settings) -> Iterator[Subject]:
         source = SourceFile(shown(Path(file)), files.contents[file].decode("utf-8-sig", "replace"))
         node, _ = parse_yaml(files.contents[file], file)
         if not isinstance(node, YamlMapping):  # remit check says what is wrong with it
-            yield Subject(f"file:{source.file}", "file", (Text(source.text, source),))
+            yield Subject(f"file:{source.file}", "file", (SubjectText(source.text, source),))
             continue
         yield from _entries(node, file, files, source)
 
@@ -120,7 +132,7 @@ def _entries(node: YamlMapping, file: str, files: Files, source: SourceFile) -> 
     yield Subject(f"composition:{identity}", "composition", tuple(_texts(node, source)))
 
 
-def _texts(node: Node, source: SourceFile) -> Iterator[Text]:
+def _texts(node: Node, source: SourceFile) -> Iterator[SubjectText]:
     """The texts below a node; names and numbers say nothing to a model."""
     waiting: list[Node] = [node]
     while waiting:
@@ -128,7 +140,9 @@ def _texts(node: Node, source: SourceFile) -> Iterator[Text]:
         if isinstance(present, Scalar):
             if isinstance(present.value, str):
                 start = source.offset(present.place)
-                yield Text(present.text, source, start, role_of(present.text), is_exact=False)
+                yield SubjectText(
+                    present.text, source, start, role_of(present.text), is_exact=False
+                )
         elif isinstance(present, Sequence):
             waiting += reversed(present.items)
         else:

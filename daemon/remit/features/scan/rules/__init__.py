@@ -1,1 +1,0 @@
-"""The rules of the scanner, by subject."""

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from tools.lib.shape import PACKAGE, Shape
 
 LOCKS = ["requirements.lock", "requirements-test.lock", "requirements-bench.lock"]
-SCRIPTS = ["tools/run", "tools/test", ".ci/run"]
+SCRIPTS = ["tools/run", "tools/test", "tools/walk", ".ci/run"]
 
 # Written with brackets so that this file does not find itself.
 MACHINE_TEXT = re.compile(
@@ -153,7 +154,7 @@ def test_a_script_can_be_run_and_parses(root: Path, name: str) -> None:
     assert subprocess.run([shell, "-n", script], check=False).returncode == 0  # noqa: S603
 
 
-@pytest.mark.parametrize("name", ["run", "test"])
+@pytest.mark.parametrize("name", ["run", "test", "walk"])
 def test_a_machine_without_python_is_told_the_fix(root: Path, tmp_path: Path, name: str) -> None:
     checkout = tmp_path / "a check out"
     shutil.copytree(root / "tools", checkout / "tools")
@@ -170,3 +171,71 @@ def test_a_machine_without_python_is_told_the_fix(root: Path, tmp_path: Path, na
     assert done.stdout == ""
     assert "Python 3.11 or newer is needed" in done.stderr
     assert "fix: " in done.stderr
+
+
+# ---- the shape of the tree: `python tools/lib/shape.py lazy chain same sibling folders` says more ----
+
+# None of these may grow; a number that has become smaller is written down here.
+SHAPE = {
+    "modules": 450,
+    "lazy_own_imports": 125,
+    "longest_chain": 24,
+    "of_one_sibling": 81,
+    "same_type_names": 40,
+    "function_median": 7,
+    "function_p90": 19,
+}
+MODULES_IN_A_FOLDER = 20
+LONG, SHORT = 400, 30
+LARGE_FOLDERS = {"app", "cli", "features/discovery", "kernel/dispatch", "kernel/store", "model"} | {
+    "policy"
+}
+LONG_MODULES = {"remit.kernel.store.protocol"}
+SHORT_MODULES = {
+    "remit.__main__",
+    "remit.faces.http.identity",
+    "remit.kernel.processes.own_command",
+    "remit.kernel.store.memory_lessons",
+    "remit.kernel.store.memory_made",
+    "remit.kernel.store.memory_names",
+    "remit.kernel.store.memory_sessions",
+    "remit.kernel.store.memory_tokens",
+    "remit.model.denial",
+}
+TESTS_TO_CODE = 0.8
+
+
+@pytest.fixture(scope="module")
+def shape() -> Shape:
+    return Shape()
+
+
+@pytest.mark.parametrize("name", SHAPE)
+def test_the_shape_of_the_tree_grows_no_worse(shape: Shape, name: str) -> None:
+    assert shape.figures()[name] <= SHAPE[name], f"python tools/lib/shape.py shows {name}"
+
+
+def test_a_folder_can_be_looked_over(shape: Shape) -> None:
+    large = {name for name, count in shape.folders.items() if count > MODULES_IN_A_FOLDER}
+    assert large <= LARGE_FOLDERS
+
+
+def test_a_module_is_neither_long_nor_a_scrap(shape: Shape) -> None:
+    assert {one.name for one in shape.modules if one.lines > LONG} <= LONG_MODULES
+    short = {one.name for one in shape.modules if not one.is_package and one.lines < SHORT}
+    assert short <= SHORT_MODULES
+
+
+def test_no_module_imports_itself_by_way_of_others(shape: Shape) -> None:
+    assert shape.cycles == []
+
+
+def test_there_are_nearly_as_many_lines_of_tests_as_of_code(shape: Shape) -> None:
+    assert shape.figures()["tests_to_code"] >= TESTS_TO_CODE
+
+
+def test_tests_stand_where_their_code_does(root: Path) -> None:
+    folders = {path.parent.relative_to(root / "tests") for path in root.glob("tests/*/**/test_*.py")}
+    ours = {folder for folder in folders if (PACKAGE / folder.parts[0]).is_dir()}
+    assert len(ours) > 20
+    assert {str(folder) for folder in ours if not (PACKAGE / folder).is_dir()} == set()

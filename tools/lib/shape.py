@@ -130,6 +130,19 @@ class Shape:
         return max((walk(name, frozenset()) for name in self.graph), key=len)
 
     @cached_property
+    def cycles(self) -> list[str]:
+        """The modules that import themselves, at the top of files, by way of others."""
+        reached: dict[str, set[str]] = {name: set(inner) for name, inner in self.graph.items()}
+        grown = True
+        while grown:
+            grown = False
+            for inner in reached.values():
+                more = set().union(*(reached[name] for name in inner)) - inner
+                inner |= more
+                grown = grown or bool(more)
+        return [name for name, inner in sorted(reached.items()) if name in inner]
+
+    @cached_property
     def same_names(self) -> dict[str, list[str]]:
         """Public type names that stand in more than one module."""
         where: dict[str, list[str]] = defaultdict(list)

@@ -131,16 +131,12 @@ class Shape:
 
     @cached_property
     def cycles(self) -> list[str]:
-        """The modules that import themselves, at the top of files, by way of others."""
-        reached: dict[str, set[str]] = {name: set(inner) for name, inner in self.graph.items()}
-        grown = True
-        while grown:
-            grown = False
-            for inner in reached.values():
-                more = set().union(*(reached[name] for name in inner)) - inner
-                inner |= more
-                grown = grown or bool(more)
-        return [name for name, inner in sorted(reached.items()) if name in inner]
+        """Modules in a circle of imports at the top of files, or on the way to one."""
+        left = dict(self.graph)
+        while free := [name for name, inner in left.items() if not inner & left.keys()]:
+            for name in free:
+                del left[name]
+        return sorted(left)
 
     @cached_property
     def same_names(self) -> dict[str, list[str]]:

@@ -15,9 +15,8 @@ from remit.config.definitions.parse import parse_definitions
 from remit.errors import NotFoundError
 from remit.policy.catalogue import Catalogue
 from remit.policy.compile import compile_definitions
-from remit.policy.graph.graph import MAX_CARDS, MAX_LINES, Card, Picture, picture
-from remit.policy.graph.layout import Box, lay_out, text_width
-from remit.policy.graph.svg import to_svg
+from remit.policy.graph.graph import MAX_LINES, MAX_NODES, Node, Picture, picture
+from remit.policy.graph.svg import Box, lay_out, text_width, to_svg
 from remit.policy.graph.text import to_dot, to_mermaid
 from remit.policy.universe import universe_of_names
 
@@ -37,14 +36,14 @@ def catalogue() -> Catalogue:
     return compiled(CAPABILITIES, PARENT, CHILD)
 
 
-def card(found: Picture, title: str) -> Card:
-    return next(one for one in found.cards if one.title == title)
+def card(found: Picture, title: str) -> Node:
+    return next(one for one in found.nodes if one.title == title)
 
 
 def test_profiles_stand_first_and_what_is_required_stands_further_right(
     catalogue: Catalogue,
 ) -> None:
-    columns = {one.title: one.column for one in picture(catalogue).cards}
+    columns = {one.title: one.column for one in picture(catalogue).nodes}
     assert columns["parent"] == columns["child"] == 0
     assert 0 < columns["state_write"] < columns["state_read"]
     assert 0 < columns["spawning"] < columns["messaging"]
@@ -75,7 +74,7 @@ def test_a_denied_event_is_marked_for_the_profile_that_denies_it(catalogue: Cata
 
 
 def test_one_profile_shows_only_what_it_holds_or_waits_for(catalogue: Catalogue) -> None:
-    titles = {one.title for one in picture(catalogue, "parent").cards}
+    titles = {one.title for one in picture(catalogue, "parent").nodes}
     assert titles == {"parent", "base", "spawning", "messaging", "network"}
     assert "review pending: parent" in card(picture(catalogue, "parent"), "network").marks
 
@@ -102,10 +101,10 @@ def test_a_long_list_is_cut_but_never_hides_a_denial() -> None:
 
 
 def test_a_crowd_is_drawn_without_the_lists() -> None:
-    many = [f"  c{at}: {{description: C, event_patterns: [a:e{at}]}}" for at in range(MAX_CARDS)]
+    many = [f"  c{at}: {{description: C, event_patterns: [a:e{at}]}}" for at in range(MAX_NODES)]
     text = "capabilities:\n" + "\n".join(many)
     found = compiled(text, "name: p\ncapabilities: [c1]", events=["a:e1"])
-    assert all(one.lines == () for one in picture(found).cards)
+    assert all(one.lines == () for one in picture(found).nodes)
     assert card(picture(found, "p"), "c1").lines
 
 
@@ -140,7 +139,7 @@ def test_dot_quotes_names_and_closes_every_label(catalogue: Catalogue) -> None:
 def test_mermaid_gives_every_card_a_number_of_its_own(catalogue: Catalogue) -> None:
     found = picture(catalogue)
     numbers = re.findall(r"^  (n\d+)\[", to_mermaid(found), re.MULTILINE)
-    assert len(numbers) == len(set(numbers)) == len(found.cards)
+    assert len(numbers) == len(set(numbers)) == len(found.nodes)
 
 
 def test_the_svg_tells_its_title_to_those_who_cannot_see_it(catalogue: Catalogue) -> None:
@@ -160,7 +159,7 @@ def test_the_svg_reads_in_light_and_dark_and_fetches_nothing(catalogue: Catalogu
 
 def test_the_same_catalogue_gives_the_same_text_however_it_is_ordered() -> None:
     one, other = compiled(CAPABILITIES, PARENT, CHILD), compiled(CAPABILITIES, CHILD, PARENT)
-    assert {c.id for c in picture(one).cards} == {c.id for c in picture(other).cards}
+    assert {c.id for c in picture(one).nodes} == {c.id for c in picture(other).nodes}
     assert to_svg(picture(one)) == to_svg(picture(compiled(CAPABILITIES, PARENT, CHILD)))
 
 
@@ -172,7 +171,7 @@ def overlap(one: Box, other: Box) -> bool:
 def assert_tidy(found: Picture) -> None:
     layout = lay_out(found)
     for one, other in combinations(layout.boxes.values(), 2):
-        assert not overlap(one, other), (one.card.id, other.card.id)
+        assert not overlap(one, other), (one.node.id, other.node.id)
     for box in layout.boxes.values():
         assert box.x + box.width <= layout.width
         assert box.y + box.height <= layout.height
@@ -198,5 +197,5 @@ def test_the_starter_catalogue_is_drawn_whole(root: Path) -> None:
         parse_definitions(files), universe_of_names(["system:health", "state:get"])
     )
     found = picture(catalogue)
-    assert {one.title for one in found.cards} == {*catalogue.grants, *catalogue.capabilities}
+    assert {one.title for one in found.nodes} == {*catalogue.grants, *catalogue.capabilities}
     assert_tidy(found)

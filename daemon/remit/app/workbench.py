@@ -30,7 +30,7 @@ from remit.model.grant import Grant
 from remit.model.names import did_you_mean, parse_event_name
 from remit.model.place import DefinitionError, Place, Problem
 from remit.policy.catalogue import Catalogue
-from remit.policy.obstacles import Obstacle
+from remit.policy.queries import Obstacle
 from remit.policy.tool_names import server_of
 from remit.policy.universe import Universe, make_universe
 

@@ -38,7 +38,7 @@ from remit.model.names import did_you_mean
 from remit.model.place import REQUEST, DefinitionError, Problem, by_place
 from remit.policy.catalogue import Catalogue
 from remit.policy.compile import resolve as resolve_profile
-from remit.policy.questions import gives as what_it_gives
+from remit.policy.queries import gives as what_it_gives
 
 
 @click.command()

@@ -16,11 +16,17 @@ from remit.model.event import PlacedEffect, PlacedExposure
 from remit.model.limits import NO_LIMITS, Limits
 from remit.model.names import EventPattern
 from remit.model.place import Place, Problem
-from remit.model.schema import Path
+from remit.model.schema import Path, matches
 
 VariableType = Literal["string", "integer", "number", "boolean"]
 VARIABLE_TYPES: tuple[VariableType, ...] = ("string", "integer", "number", "boolean")
 Scalar = str | int | float | bool
+_TYPES: dict[VariableType, tuple[type, ...]] = {
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+}
 
 _MODEL_TOOL = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
@@ -72,6 +78,27 @@ class Variable(msgspec.Struct, frozen=True):
     def is_bounded(self) -> bool:
         """Tell whether an operator said which values it may have."""
         return bool(self.type != "string" or self.allowed_values or self.pattern)
+
+    def complaint(self, value: Scalar) -> str:
+        """What is wrong with a value for this variable; nothing when it fits."""
+        fits = isinstance(value, _TYPES[self.type])
+        if self.type != "boolean" and isinstance(value, bool):
+            fits = False
+        if not fits:
+            return f"{value!r} is not a value of type {self.type} for {self.name!r}"
+        allowed = self.allowed_values
+        if allowed and not any(same_value(value, one) for one in allowed):
+            choices = ", ".join(map(str, allowed))
+            return f"{value!r} is not allowed for {self.name!r}; allowed: {choices}"
+        if self.pattern and not matches(self.pattern, str(value)):
+            wanted = f"all of it must match {self.pattern}"
+            return f"{value!r} is not allowed for {self.name!r}; {wanted}"
+        return ""
+
+
+def same_value(one: Scalar, other: Scalar) -> bool:
+    """Equality that keeps true apart from 1."""
+    return one == other and isinstance(one, bool) == isinstance(other, bool)
 
 
 class Condition(msgspec.Struct, frozen=True):
@@ -186,7 +213,7 @@ class Definitions(msgspec.Struct, frozen=True):
     compositions: tuple[Composition, ...] = ()
     problems: tuple[Problem, ...] = ()
     """What was wrong with the files."""
-    made: tuple[RuntimeCapability, ...] = ()
+    runtime_capabilities: tuple[RuntimeCapability, ...] = ()
     """What was made at run time, beside the files."""
 
     @property

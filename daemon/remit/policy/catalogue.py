@@ -5,73 +5,19 @@ from typing import Self
 
 import msgspec
 
-from remit.model.capability import Capability, Ref
+from remit.model.capability import Capability, Mount, Ref
 from remit.model.composition import KNOWN_MODEL_TOOLS, Composition, Variable
 from remit.model.grant import Grant
 from remit.model.limits import NO_LIMITS, Limits
 from remit.model.names import did_you_mean
+from remit.model.paths import parents
 from remit.model.place import Place, Problem
-from remit.policy.mounts import mount_conflicts
 from remit.policy.review import AGENT_PREFIX, Approval, Scope, scope_of
 from remit.policy.universe import Universe
 
-# Putting things that refer to each other in order, and naming the circles.
 
-
-def dependencies_first(
-    graph: Mapping[str, Iterable[str]],
-) -> tuple[list[str], list[list[str]]]:
-    """Sort names so that each comes after what it refers to.
-
-    References to names outside the graph are passed over. Without recursion, so that a long chain
-    is no different from a short one.
-
-    Returns:
-        The order, and every circle that was met, each as a chain whose ends are the same name.
-    """
-    order: list[str] = []
-    circles: list[list[str]] = []
-    done: set[str] = set()
-    for start in sorted(graph):
-        if start not in done:
-            _walk(start, graph, done, order, circles)
-    return order, circles
-
-
-def _walk(
-    start: str,
-    graph: Mapping[str, Iterable[str]],
-    done: set[str],
-    order: list[str],
-    circles: list[list[str]],
-) -> None:
-    path = [start]
-    on_path = {start}
-    pending = [iter(sorted(graph[start]))]
-    while path:
-        following = next(pending[-1], None)
-        if following is None:
-            pending.pop()
-            name = path.pop()
-            on_path.discard(name)
-            done.add(name)
-            order.append(name)
-        elif following in on_path:
-            circles.append([*path[path.index(following) :], following])
-        elif following in graph and following not in done:
-            path.append(following)
-            on_path.add(following)
-            pending.append(iter(sorted(graph[following])))
-
-
-def circle_problem(circle: list[str], place: Place, word: str) -> Problem:
-    """The error that prints a circle as a chain."""
-    chain = " → ".join(circle)
-    return Problem(place, "cycle", f"{word} goes in a circle: {chain}", "cut one of these links")
-
-
-class Made(msgspec.Struct, frozen=True):
-    """What a capability that was made at run time could give; `policy/made.py` says when."""
+class CompiledRuntimeCapability(msgspec.Struct, frozen=True):
+    """What a runtime capability could give; `policy/runtime_capabilities.py` says when."""
 
     capability: Capability
     author: str
@@ -115,7 +61,7 @@ class Catalogue(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     variables: Mapping[str, Mapping[str, Variable]] = {}
     """For each profile the variables it ends up with."""
     grants: dict[str, Grant] = {}
-    made: Mapping[str, Made] = {}
+    runtime_capabilities: Mapping[str, CompiledRuntimeCapability] = {}
     """The capabilities that were made at run time; they are in `capabilities` too."""
     warnings: tuple[Problem, ...] = ()
 
@@ -319,3 +265,92 @@ def _closures(
         below = (found.get(required, frozenset()) for required in graph[name])
         found[name] = frozenset((name,)).union(*below)
     return {name: tuple(sorted(closure)) for name, closure in found.items()}
+
+
+def dependencies_first(
+    graph: Mapping[str, Iterable[str]],
+) -> tuple[list[str], list[list[str]]]:
+    """Sort names so that each comes after what it refers to.
+
+    References to names outside the graph are passed over. Without recursion, so that a long chain
+    is no different from a short one.
+
+    Returns:
+        The order, and every circle that was met, each as a chain whose ends are the same name.
+    """
+    order: list[str] = []
+    circles: list[list[str]] = []
+    done: set[str] = set()
+    for start in sorted(graph):
+        if start not in done:
+            _walk(start, graph, done, order, circles)
+    return order, circles
+
+
+def _walk(
+    start: str,
+    graph: Mapping[str, Iterable[str]],
+    done: set[str],
+    order: list[str],
+    circles: list[list[str]],
+) -> None:
+    path = [start]
+    on_path = {start}
+    pending = [iter(sorted(graph[start]))]
+    while path:
+        following = next(pending[-1], None)
+        if following is None:
+            pending.pop()
+            name = path.pop()
+            on_path.discard(name)
+            done.add(name)
+            order.append(name)
+        elif following in on_path:
+            circles.append([*path[path.index(following) :], following])
+        elif following in graph and following not in done:
+            path.append(following)
+            on_path.add(following)
+            pending.append(iter(sorted(graph[following])))
+
+
+def circle_problem(circle: list[str], place: Place, word: str) -> Problem:
+    """The error that prints a circle as a chain."""
+    chain = " → ".join(circle)
+    return Problem(place, "cycle", f"{word} goes in a circle: {chain}", "cut one of these links")
+
+
+def mount_conflicts(definitions: Iterable[Capability]) -> list[Problem]:
+    """Mounts that nobody could hold together: of one path, or one below the other."""
+    ordered = sorted(definitions, key=lambda one: one.id)
+    first: dict[str, str] = {}
+    for definition in reversed(ordered):
+        first.update((mount.path, definition.id) for mount in definition.mounts)
+    problems = []
+    seen: set[str] = set()
+    for definition in ordered:
+        for mount in definition.mounts:
+            above = [path for path in parents(mount.path) if path in first]
+            if mount.path in seen:
+                above.append(mount.path)
+            seen.add(mount.path)
+            problems += [
+                Problem(
+                    definition.place,
+                    "mount_conflict",
+                    f"{mount.path!r} cannot be mounted: {first[path]!r} mounts {path!r}",
+                    "choose another path",
+                )
+                for path in above
+            ]
+    return problems
+
+
+def mounts_of(grant: Grant, capabilities: Mapping[str, Capability]) -> dict[str, Mount]:
+    """The files that come with what a grant holds, by path."""
+    found: dict[str, Mount] = {}
+    for name in grant.capabilities:
+        definition = capabilities.get(name)
+        if definition is not None and definition.is_grantable:
+            for mount in definition.mounts:
+                found.setdefault(mount.path, mount)
+    return found

@@ -1,12 +1,13 @@
 """Compile everything operators wrote into one revision, or refuse it with every reason."""
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
 from remit.errors import NotFoundError
 from remit.model.capability import Ref
-from remit.model.composition import Composition, Definitions, Scalar
+from remit.model.composition import Composition, Definitions, Scalar, Variable
 from remit.model.event import Effect, PlacedEffect, least
 from remit.model.grant import Grant
 from remit.model.names import did_you_mean
@@ -14,16 +15,16 @@ from remit.model.place import REQUEST, DefinitionError, Problem, by_place
 from remit.policy.catalogue import (
     Catalogue,
     check_capability_ref,
+    circle_problem,
     compile_capabilities,
+    dependencies_first,
 )
-from remit.policy.configuration import missing_configs, written_problems
-from remit.policy.layers import Layer, flatten
-from remit.policy.lineage import bind, by_name, check_variables, declared_variables, lineages
-from remit.policy.made import add_made
+from remit.policy.checks import check_entries, grant_warnings, missing_configs, written_problems
+from remit.policy.layers import Layer, bind, flatten
 from remit.policy.resolve import make_grant
 from remit.policy.review import Approval
+from remit.policy.runtime_capabilities import add_runtime_capabilities
 from remit.policy.universe import Universe
-from remit.policy.warnings import check_entries, grant_warnings
 
 _ABOUT_CAPABILITIES = ("unknown_capability", "dead_denial", "dead_approval")
 """Errors that mean nothing while the capabilities themselves could not be read."""
@@ -46,15 +47,17 @@ def compile_definitions(
     """
     problems = list(definitions.problems)
     capabilities = compile_capabilities(definitions.capabilities, universe, problems)
-    capabilities = add_made(capabilities, definitions.made, problems)
-    compositions = by_name(definitions.compositions, problems)
+    capabilities = add_runtime_capabilities(
+        capabilities, definitions.runtime_capabilities, problems
+    )
+    compositions = _by_name(definitions.compositions, problems)
     built_on = lineages(compositions, problems)
     catalogue = msgspec.structs.replace(
         capabilities,
         revision=revision,
         compositions=compositions,
         lineages=built_on,
-        variables=declared_variables(line[-1] for line in built_on.values()),
+        variables=_declared_variables(line[-1] for line in built_on.values()),
         grants={},
     ).with_approvals(approvals)
     for composition in compositions.values():
@@ -97,7 +100,7 @@ def _list_errors(catalogue: Catalogue) -> list[Problem]:
 def _check_composition(
     catalogue: Catalogue, composition: Composition, problems: list[Problem]
 ) -> None:
-    problems += check_variables(composition, catalogue.variables[composition.name])
+    problems += _check_variables(composition, catalogue.variables[composition.name])
     for part in composition.parts:
         for flag in part.flags:
             ref = Ref(flag.capability, flag.place)
@@ -171,3 +174,113 @@ def resolve(
     if not variables and max_effect is None:
         return catalogue.grants[profile]
     return _resolve(catalogue, profile, variables or {}, ceiling=max_effect)
+
+
+def _by_name(
+    compositions: Iterable[Composition], problems: list[Problem]
+) -> dict[str, Composition]:
+    """Index compositions; two of one name are an error that names both files."""
+    found: dict[str, Composition] = {}
+    for composition in sorted(compositions, key=lambda c: c.place):
+        if composition.name in found:
+            first = found[composition.name].place
+            message = f"the profile {composition.name!r} is defined already at {first}"
+            problems.append(Problem(composition.place, "duplicate_profile", message, "rename it"))
+        else:
+            found[composition.name] = composition
+    return found
+
+
+def lineages(
+    compositions: Mapping[str, Composition], problems: list[Problem]
+) -> dict[str, tuple[Composition, ...]]:
+    """For each profile all it builds on, each after what it builds on itself, and then itself."""
+    for composition in compositions.values():
+        for ref in (*composition.extends, *(mixin.ref for mixin in composition.mixins)):
+            if ref.name not in compositions:
+                message = f"there is no profile {ref.name!r}"
+                hint = did_you_mean(ref.name, compositions)
+                problems.append(Problem(ref.place, "unknown_profile", message, hint))
+    graph = {name: _references(composition) for name, composition in compositions.items()}
+    order, circles = dependencies_first(graph)
+    for circle in circles:
+        place = compositions[circle[0]].place
+        problems.append(circle_problem(circle, place, _link_kinds(circle, compositions)))
+    return _collect(order, graph, compositions)
+
+
+def _link_kinds(circle: list[str], compositions: Mapping[str, Composition]) -> str:
+    """The keys that make a circle: `extends`, `mixins`, or both."""
+    pairs = itertools.pairwise(circle)
+    extending = [below in {ref.name for ref in compositions[name].extends} for name, below in pairs]
+    if all(extending):
+        return "extends"
+    return "extends and mixins" if any(extending) else "mixins"
+
+
+def _references(composition: Composition) -> list[str]:
+    return [
+        *(ref.name for ref in composition.extends),
+        *(mixin.ref.name for mixin in composition.mixins),
+    ]
+
+
+def _collect(
+    order: list[str], graph: Mapping[str, list[str]], compositions: Mapping[str, Composition]
+) -> dict[str, tuple[Composition, ...]]:
+    rank = {name: at for at, name in enumerate(order)}
+    members: dict[str, frozenset[str]] = {}
+    for name in order:
+        below = (members.get(other, frozenset()) for other in graph[name])
+        members[name] = frozenset((name,)).union(*below)
+    return {
+        name: tuple(compositions[other] for other in sorted(found, key=rank.__getitem__))
+        for name, found in members.items()
+    }
+
+
+def _declared_variables(lineage: Iterable[Composition]) -> dict[str, dict[str, Variable]]:
+    """The variables of each profile of a list that puts what a profile builds on before it.
+
+    The nearest declaration counts: its own, else one of its mixins, else one of its parents. Among
+    equals the place decides, so that the order of a list never does.
+    """
+    found: dict[str, dict[str, Variable]] = {}
+    for composition in lineage:
+        parents = [found[ref.name] for ref in composition.extends if ref.name in found]
+        mixins = [found[m.ref.name] for m in composition.mixins if m.ref.name in found]
+        own = {variable.name: variable for variable in composition.variables}
+        found[composition.name] = _agreed(parents) | _agreed(mixins) | own
+    return found
+
+
+def _agreed(declarations: Iterable[Mapping[str, Variable]]) -> dict[str, Variable]:
+    agreed: dict[str, Variable] = {}
+    for variables in declarations:
+        for name, variable in variables.items():
+            agreed[name] = min(agreed.get(name, variable), variable, key=lambda v: v.place)
+    return agreed
+
+
+def _check_variables(composition: Composition, known: Mapping[str, Variable]) -> list[Problem]:
+    """Defaults that do not fit their type, and conditions on variables that do not exist."""
+    problems = []
+    for variable in composition.variables:
+        values = (variable.default, *variable.allowed_values)
+        for value in values:
+            complaint = variable.complaint(value)
+            if complaint:
+                problems.append(Problem(variable.place, "invalid_variable", complaint))
+                break
+    whens = [part.when for part in composition.parts]
+    whens += [mixin.when for mixin in composition.mixins]
+    for condition in (c for when in whens for c in when):
+        if condition.variable not in known:
+            message = f"there is no variable {condition.variable!r}"
+            hint = did_you_mean(condition.variable, known) or "declare it under 'variables:'"
+            problems.append(Problem(condition.place, "unknown_variable", message, hint))
+        else:
+            complaint = known[condition.variable].complaint(condition.value)
+            if complaint:
+                problems.append(Problem(condition.place, "invalid_condition", complaint))
+    return problems

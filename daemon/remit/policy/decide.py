@@ -1,4 +1,8 @@
-"""May a holder use an event? The hot path is one look-up in a frozenset."""
+"""May a holder use an event, and what is left of a grant that is narrowed.
+
+The hot path is one look-up in a frozenset. Narrowing takes away and never adds: to what does less,
+to what another grant allows, and to what a session leaves.
+"""
 
 from collections.abc import Iterable
 
@@ -9,8 +13,10 @@ from remit.model.composition import ToolEntry
 from remit.model.event import GRANTED, Effect, Reason
 from remit.model.grant import Grant, Narrowing, Session
 from remit.model.names import EventPattern, did_you_mean
-from remit.model.place import Place
+from remit.model.place import REQUEST
 from remit.policy.catalogue import Catalogue
+
+_ALL = EventPattern("", exact=False)
 
 
 def decide(grant: Grant, event: str) -> Reason:
@@ -35,9 +41,6 @@ def refusal(grant: Grant, event: str) -> Reason:
         if pattern.covers(event):
             return "explicit_deny"
     return "no_grant"
-
-
-# Grants made smaller: to what does less, and to what another grant allows.
 
 
 def narrow_effect(catalogue: Catalogue, grant: Grant, ceiling: Effect) -> Grant:
@@ -73,13 +76,6 @@ def _with_events(catalogue: Catalogue, grant: Grant, events: frozenset[str]) -> 
         pinned=grant.pinned & events,
         approval_required=grant.approval_required & events,
     )
-
-
-# What a session leaves of a grant. It takes away and never adds.
-
-
-_REQUEST = Place("request")
-_ALL = EventPattern("", exact=False)
 
 
 def narrow(catalogue: Catalogue, grant: Grant, session: Session) -> Grant:
@@ -154,7 +150,7 @@ def entries_of(texts: Iterable[str]) -> list[ToolEntry]:
     Raises:
         InvalidPatternError: one of them is no tool.
     """
-    return [ToolEntry.parse(text, _REQUEST) for text in texts]
+    return [ToolEntry.parse(text, REQUEST) for text in texts]
 
 
 def check_step(catalogue: Catalogue, grant: Grant, step: Narrowing) -> None:
@@ -180,7 +176,7 @@ def _mistake(catalogue: Catalogue, grant: Grant, text: str, *, denies: bool) -> 
     if text == "*" and not denies:
         return "'*' leaves everything as it is", "leave allowed_tools out"
     try:
-        entry = ToolEntry.parse(text, _REQUEST)
+        entry = ToolEntry.parse(text, REQUEST)
     except InvalidPatternError as error:
         return error.message, error.hint
     if speaks_of(catalogue, grant, entry, denies=denies):

@@ -12,12 +12,10 @@ from remit.model.grant import Grant
 from remit.model.names import did_you_mean
 from remit.model.place import REQUEST, Problem
 from remit.policy.catalogue import Catalogue
-from remit.policy.configuration import Missing, missing_configs
+from remit.policy.checks import MissingConfig, check_entries, grant_warnings, missing_configs
 from remit.policy.decide import confine
-from remit.policy.layers import Layer, flatten
-from remit.policy.lineage import bind
+from remit.policy.layers import Layer, bind, flatten
 from remit.policy.resolve import make_grant
-from remit.policy.warnings import check_entries, grant_warnings
 
 _CHANGES = "\0changes"
 """The name of an agent's own changes: no profile can have it."""
@@ -128,7 +126,7 @@ def agent_layer(
     return layer, environment
 
 
-def unconfigured(catalogue: Catalogue, spec: AgentSpec) -> list[Missing]:
+def unconfigured(catalogue: Catalogue, spec: AgentSpec) -> list[MissingConfig]:
     """What the capabilities of an agent need and it is not given, neither by its profile.
 
     Raises:

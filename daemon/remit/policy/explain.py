@@ -15,16 +15,29 @@ from remit.model.event import Reason
 from remit.model.names import EventName
 from remit.model.place import REQUEST, Place
 from remit.policy.catalogue import Catalogue
-from remit.policy.ceiling import Caught, lets_through
 from remit.policy.compile import layer_of
 from remit.policy.delegate import agent_layer
 from remit.policy.layers import Layer
-from remit.policy.obstacles import Obstacle, obstacles_to
-from remit.policy.remedies import NearMiss, Repair, bit_of, near_misses, repair_of
-from remit.policy.resolve import chosen, gated_capabilities, hold, refusals
+from remit.policy.queries import (
+    NearMiss,
+    Obstacle,
+    Repair,
+    bit_of,
+    near_misses,
+    obstacles_to,
+    repair_of,
+)
+from remit.policy.resolve import (
+    RefusalPatterns,
+    chosen,
+    gated_capabilities,
+    hold,
+    lets_through,
+    refusals,
+)
 
 
-class Rule(msgspec.Struct, frozen=True):
+class PermissionRule(msgspec.Struct, frozen=True):
     """One rule that speaks for or against an event."""
 
     pattern: str
@@ -51,8 +64,8 @@ class Explanation(msgspec.Struct, frozen=True):
     event: str
     allowed: bool
     reason: Reason
-    granted_by: tuple[Rule, ...]
-    denied_by: tuple[Rule, ...]
+    granted_by: tuple[PermissionRule, ...]
+    denied_by: tuple[PermissionRule, ...]
     pending: tuple[str, ...]
     near_misses: tuple[NearMiss, ...]
     revision: int
@@ -144,24 +157,24 @@ def explain_layer(
     )
 
 
-def _ceiling(layer: Layer, refused: Caught, event: str) -> tuple[Rule, ...]:
+def _ceiling(layer: Layer, refused: RefusalPatterns, event: str) -> tuple[PermissionRule, ...]:
     """The line that says `max_effect`; by patterns alone, as denials speak of what is not there."""
     ceiling = layer.max_effect
     is_capped = any(pattern.covers(EventName(event)) for pattern in refused.capped)
-    return (Rule(str(ceiling), ceiling.place),) if ceiling and is_capped else ()
+    return (PermissionRule(str(ceiling), ceiling.place),) if ceiling and is_capped else ()
 
 
 def _capability_rules(
     catalogue: Catalogue, profile: str, layer: Layer, event: str, reviewed: frozenset[str]
-) -> tuple[Rule, ...]:
+) -> tuple[PermissionRule, ...]:
     active = hold(catalogue, profile, layer, reviewed).active
     paths = _paths(catalogue, profile, layer, set(active))
     rules = []
     for name in active:
-        if name in catalogue.made:
+        if name in catalogue.runtime_capabilities:
             continue  # what it gives depends on its author, and not on a profile
         for pattern, place in _covering(catalogue, catalogue.capabilities[name], event):
-            rules.append(Rule(pattern, place, name, paths[name]))
+            rules.append(PermissionRule(pattern, place, name, paths[name]))
     return tuple(rules)
 
 
@@ -215,7 +228,7 @@ def _switch(catalogue: Catalogue, profile: str, layer: Layer, root: str) -> tupl
     return (line,) if is_own or not profile else (profile, line)
 
 
-def _added_rules(catalogue: Catalogue, layer: Layer, event: str) -> tuple[Rule, ...]:
+def _added_rules(catalogue: Catalogue, layer: Layer, event: str) -> tuple[PermissionRule, ...]:
     spec = catalogue.universe.specs[event]
     rules = []
     for entry in layer.allowed:
@@ -224,15 +237,15 @@ def _added_rules(catalogue: Catalogue, layer: Layer, event: str) -> tuple[Rule, 
             continue
         named = pattern.exact and catalogue.universe.canonical(pattern.prefix) == event
         if named or (not pattern.exact and spec.wildcard and pattern.covers(event)):
-            rules.append(Rule(entry.text, entry.place))
+            rules.append(PermissionRule(entry.text, entry.place))
     return tuple(rules)
 
 
-def _deny_rules(catalogue: Catalogue, layer: Layer, event: str) -> tuple[Rule, ...]:
+def _deny_rules(catalogue: Catalogue, layer: Layer, event: str) -> tuple[PermissionRule, ...]:
     spec = catalogue.universe.specs.get(event)
     names = (event, *(spec.aliases if spec else ()))
     return tuple(
-        Rule(entry.text, entry.place)
+        PermissionRule(entry.text, entry.place)
         for entry in layer.disallowed
         if entry.pattern and any(entry.pattern.covers(name) for name in names)
     )
@@ -271,16 +284,16 @@ def _speaks_of(catalogue: Catalogue, name: str, event: str) -> bool:
     return any(pattern.covers(event) for pattern in patterns)
 
 
-def made_rule(catalogue: Catalogue, name: str, event: str) -> list[Rule]:
+def runtime_rules(catalogue: Catalogue, name: str, event: str) -> list[PermissionRule]:
     """The rules by which a capability that was made at run time covers an event."""
-    made, bit = catalogue.made[name], bit_of(catalogue, event)
+    made, bit = catalogue.runtime_capabilities[name], bit_of(catalogue, event)
     rules = [
-        Rule(str(placed), made.capability.place, name, (name,))
+        PermissionRule(str(placed), made.capability.place, name, (name,))
         for placed in made.capability.event_patterns or ()
         if catalogue.universe.granted_by(placed.pattern) & bit
     ]
     return rules + [
-        Rule(event, catalogue.capabilities[member].place, name, (name, member))
+        PermissionRule(event, catalogue.capabilities[member].place, name, (name, member))
         for member in made.members
         if catalogue.own_events[member] & bit
     ]

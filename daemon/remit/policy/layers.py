@@ -1,4 +1,10 @@
-"""Texts of a composition with the values of variables put in."""
+"""A profile and everything it builds on, merged into one layer, with its variables filled in.
+
+Among equals (several parents, several mixins, several components) order never matters: a capability
+switched off by one of them is off, lists are joined, the smallest limit and the lowest `max_effect`
+win. Between ranks the later one decides about its flags, its launcher and its exposure: parents,
+then mixins, then the profile's own keys. No denial, `max_effect` or demand for approval is undone.
+"""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -6,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from remit.errors import InvalidPatternError
+from remit.errors import InvalidDataError, InvalidPatternError
 from remit.model.agent import BLANK, Launch, PlacedLaunch
 from remit.model.composition import (
     Composition,
@@ -17,6 +23,8 @@ from remit.model.composition import (
     Scalar,
     Template,
     ToolEntry,
+    Variable,
+    same_value,
 )
 from remit.model.event import EXPOSURES, PlacedEffect, PlacedExposure, least
 from remit.model.limits import NO_LIMITS, Limits
@@ -26,62 +34,6 @@ from remit.model.place import Place, Problem
 _SAFE_IN_TOOLS = re.compile(r"[a-z0-9][a-z0-9_.-]*")
 
 Environment = Mapping[str, Scalar]
-
-
-def entries(
-    texts: Iterable[Template], environment: Environment, problems: list[Problem]
-) -> tuple[ToolEntry, ...]:
-    """The entries of a tool list; what is wrong with them is added to `problems`."""
-    found = []
-    for text in texts:
-        written = filled(text, environment, problems, in_tools=True)
-        try:
-            found.append(ToolEntry.parse(written, text.place))
-        except InvalidPatternError as error:
-            problems.append(Problem(text.place, error.code, error.message, error.hint))
-    return tuple(found)
-
-
-def filled(
-    text: Template, environment: Environment, problems: list[Problem], *, in_tools: bool = False
-) -> str:
-    """Put the values of variables into a string.
-
-    INVARIANT: a value never brings a `*` or a colon into a tool list, so it cannot widen a grant
-    beyond the pattern that the operator wrote around it.
-    """
-    if "{{" not in text.text:
-        return text.text
-
-    def value_of(match: re.Match[str]) -> str:
-        name = match.group(1)
-        if name not in environment:
-            message = f"there is no variable {name!r}"
-            hint = did_you_mean(name, environment) or "declare it under 'variables:'"
-            problems.append(Problem(text.place, "unknown_variable", message, hint))
-            return "unknown"
-        value = _text_of(environment[name])
-        if in_tools and not _SAFE_IN_TOOLS.fullmatch(value):
-            message = f"the value {value!r} of {name!r} cannot stand in a tool list"
-            hint = "there, a variable holds lowercase letters, digits and _ . - only"
-            problems.append(Problem(text.place, "unsafe_value", message, hint))
-            return "unsafe"
-        return value
-
-    return BLANK.sub(value_of, text.text)
-
-
-def _text_of(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-# A profile and everything it builds on, merged into one layer.
-#
-# Among equals (several parents, several mixins, several components) order never matters: a
-# capability switched off by one of them is off, lists are joined, the smallest limit and the
-# lowest `max_effect` win. Between ranks the later one decides about its flags, its launcher and
-# its exposure: parents, then mixins, then the profile's own keys. No denial, `max_effect` or
-# demand for approval is undone.
 
 
 class Layer(msgspec.Struct, frozen=True):
@@ -239,11 +191,6 @@ def _holds(conditions: Iterable[Condition], environment: Environment) -> bool:
     )
 
 
-def same_value(one: Scalar, other: Scalar) -> bool:
-    """Equality that keeps true apart from 1."""
-    return one == other and isinstance(one, bool) == isinstance(other, bool)
-
-
 def _layer_of(
     part: Part, environment: Environment, names: Mapping[str, str], problems: list[Problem]
 ) -> Layer:
@@ -253,15 +200,15 @@ def _layer_of(
         flags[name] = _cautious(flags[name], flag) if name in flags else flag
     return Layer(
         flags=flags,
-        allowed=entries(part.allowed, environment, problems),
-        disallowed=entries(part.disallowed, environment, problems),
-        approval=entries(part.approval, environment, problems),
+        allowed=_entries(part.allowed, environment, problems),
+        disallowed=_entries(part.disallowed, environment, problems),
+        approval=_entries(part.approval, environment, problems),
         limits=part.limits,
         max_effect=part.max_effect,
-        prompt=filled(part.prompt, environment, problems) if part.prompt else "",
+        prompt=_filled(part.prompt, environment, problems) if part.prompt else "",
         launcher=_launcher(part.launcher, environment, problems) if part.launcher else None,
         exposure=part.exposure,
-        pinned=entries(part.pinned, environment, problems),
+        pinned=_entries(part.pinned, environment, problems),
     )
 
 
@@ -271,12 +218,78 @@ def _launcher(
     launch = Launch(
         command=written.command,
         ready=written.ready,
-        args=tuple(filled(text, environment, problems) for text in written.args),
-        env={name: filled(text, environment, problems) for name, text in written.env},
-        cwd=filled(written.cwd, environment, problems) if written.cwd else None,
+        args=tuple(_filled(text, environment, problems) for text in written.args),
+        env={name: _filled(text, environment, problems) for name, text in written.env},
+        cwd=_filled(written.cwd, environment, problems) if written.cwd else None,
         restart=written.restart,
         max_restarts=written.max_restarts,
     )
     texts = [*written.args, *(text for _, text in written.env), written.cwd]
     variables = {name for text in texts if text for name in BLANK.findall(text.text)}
     return PlacedLaunch(launch, written.place, frozenset(variables))
+
+
+def bind(variables: Mapping[str, Variable], given: Mapping[str, Scalar]) -> dict[str, Scalar]:
+    """The value of every variable.
+
+    Raises:
+        InvalidDataError: a given name or value does not fit the declarations.
+    """
+    for name, value in given.items():
+        if name not in variables:
+            raise InvalidDataError(
+                f"this profile has no variable {name!r}",
+                hint=did_you_mean(name, variables),
+                details={"path": f"variables.{name}"},
+            )
+        complaint = variables[name].complaint(value)
+        if complaint:
+            raise InvalidDataError(complaint, details={"path": f"variables.{name}"})
+    return {name: given.get(name, variable.default) for name, variable in variables.items()}
+
+
+def _entries(
+    texts: Iterable[Template], environment: Environment, problems: list[Problem]
+) -> tuple[ToolEntry, ...]:
+    """The entries of a tool list; what is wrong with them is added to `problems`."""
+    found = []
+    for text in texts:
+        written = _filled(text, environment, problems, in_tools=True)
+        try:
+            found.append(ToolEntry.parse(written, text.place))
+        except InvalidPatternError as error:
+            problems.append(Problem(text.place, error.code, error.message, error.hint))
+    return tuple(found)
+
+
+def _filled(
+    text: Template, environment: Environment, problems: list[Problem], *, in_tools: bool = False
+) -> str:
+    """Put the values of variables into a string.
+
+    INVARIANT: a value never brings a `*` or a colon into a tool list, so it cannot widen a grant
+    beyond the pattern that the operator wrote around it.
+    """
+    if "{{" not in text.text:
+        return text.text
+
+    def value_of(match: re.Match[str]) -> str:
+        name = match.group(1)
+        if name not in environment:
+            message = f"there is no variable {name!r}"
+            hint = did_you_mean(name, environment) or "declare it under 'variables:'"
+            problems.append(Problem(text.place, "unknown_variable", message, hint))
+            return "unknown"
+        value = _text_of(environment[name])
+        if in_tools and not _SAFE_IN_TOOLS.fullmatch(value):
+            message = f"the value {value!r} of {name!r} cannot stand in a tool list"
+            hint = "there, a variable holds lowercase letters, digits and _ . - only"
+            problems.append(Problem(text.place, "unsafe_value", message, hint))
+            return "unsafe"
+        return value
+
+    return BLANK.sub(value_of, text.text)
+
+
+def _text_of(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

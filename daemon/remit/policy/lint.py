@@ -122,7 +122,7 @@ def _naming(catalogue: Catalogue, event: str) -> set[str]:
         for name, definition in catalogue.capabilities.items()
         for placed in definition.event_patterns or ()
         if placed.pattern.exact and catalogue.universe.canonical(placed.pattern.prefix) == event
-    } - catalogue.made.keys()
+    } - catalogue.runtime_capabilities.keys()
 
 
 def _and(names: Iterable[str]) -> str:

@@ -17,7 +17,7 @@ MOST_AGENTS = 1_000
 _NOBODY = Grant(profile="", revision=0, bits=0, events=frozenset())
 
 
-class Change(msgspec.Struct, frozen=True):
+class GrantChange(msgspec.Struct, frozen=True):
     """The difference between two grants of one profile. Every list is sorted."""
 
     granted: tuple[str, ...]
@@ -72,13 +72,13 @@ class Change(msgspec.Struct, frozen=True):
         return not any(msgspec.structs.astuple(self))
 
 
-NO_CHANGE = Change((), (), (), (), {})
+NO_CHANGE = GrantChange((), (), (), (), {})
 
 
 class AgentChange(msgspec.Struct, frozen=True):
     """The difference between what a living agent holds before and after."""
 
-    change: Change
+    change: GrantChange
     profile: str = ""
     parent: str | None = None
     is_bereft: bool = False
@@ -97,7 +97,7 @@ class AgentChange(msgspec.Struct, frozen=True):
 class Plan(msgspec.Struct, frozen=True):
     """All changes, of profiles and of living agents: those that get more first, then by name."""
 
-    changes: dict[str, Change]
+    changes: dict[str, GrantChange]
     unchanged: int
     agent_changes: dict[str, AgentChange] = {}
 
@@ -159,7 +159,7 @@ def plan(
     return Plan(found, len(changes) - len(changed), dict(agents or {}))
 
 
-def compare(before: Grant, after: Grant, altered: frozenset[str] = frozenset()) -> Change:
+def compare(before: Grant, after: Grant, altered: frozenset[str] = frozenset()) -> GrantChange:
     """What changes for somebody who holds one grant and then the other.
 
     Only what the holder may know: each name is one that it may use before or after. `altered` are
@@ -169,7 +169,7 @@ def compare(before: Grant, after: Grant, altered: frozenset[str] = frozenset()) 
     names = [n for n in old.__struct_fields__ if getattr(old, n) != getattr(new, n)]
     exist = before.revision and after.revision  # nobody's grant belongs to no revision
     modes = (before.exposure, after.exposure)
-    return Change(
+    return GrantChange(
         granted=tuple(sorted(after.events - before.events)),
         revoked=tuple(sorted(before.events - after.events)),
         tools_granted=tuple(sorted(after.claude_tools - before.claude_tools)),
@@ -194,7 +194,7 @@ def _beyond(one: Grant, other: Grant) -> tuple[str, ...]:
     return tuple(sorted(one.pinned - other.pinned))
 
 
-def _compare_profiles(before: Grant, after: Grant, altered: frozenset[str]) -> Change:
+def _compare_profiles(before: Grant, after: Grant, altered: frozenset[str]) -> GrantChange:
     """What changes for a profile, with what holds back or could be given to its agents."""
     change = compare(before, after, altered)
     waited, waits = set(before.pending_review), set(after.pending_review)

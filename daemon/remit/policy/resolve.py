@@ -3,6 +3,10 @@
 The order is fixed: base, extends, mixins, flags, requires, additional tools, disallowed tools,
 `max_effect`, review gate, parent ceiling. Denials come after everything that adds, so nothing
 re-adds what they took.
+
+`max_effect` takes away last, like a denial: whoever gives an event, one that does more is not left,
+and what an agent is given beside its profile lies under the same ceiling. Nobody states the effect
+of a model tool, or of an event without a handler, and what is not stated never qualifies.
 """
 
 from collections.abc import Iterable, Mapping
@@ -10,13 +14,13 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from remit.model.composition import Composition, Scalar, ToolEntry
+from remit.model.event import PlacedEffect, Reason
 from remit.model.grant import Grant, Share
 from remit.model.limits import NO_LIMITS, Limits
-from remit.model.names import EventPattern
+from remit.model.names import EventName, EventPattern
 from remit.policy.catalogue import Catalogue
-from remit.policy.ceiling import Caught, beyond, caught
 from remit.policy.layers import Layer
-from remit.policy.made import made_limits, shares_of
+from remit.policy.runtime_capabilities import runtime_limits, shares_of
 from remit.policy.universe import Universe
 
 
@@ -25,6 +29,21 @@ class Holding(msgspec.Struct, frozen=True):
 
     active: tuple[str, ...]
     pending: tuple[str, ...]
+
+
+class RefusalPatterns(msgspec.Struct, frozen=True):
+    """The patterns by which a refused name is answered, whether or not there is such an event."""
+
+    waiting: tuple[EventPattern, ...]
+    """Reviews that would bring something."""
+    capped: tuple[EventPattern, ...] = ()
+    """What gives something of which the ceiling takes a part."""
+
+    def reason(self, event: EventName) -> Reason:
+        """Why a name is refused that nothing denies; as in `decide.refusal`."""
+        if any(pattern.covers(event) for pattern in self.waiting):
+            return "review_pending"
+        return "explicit_deny" if any(p.covers(event) for p in self.capped) else "no_grant"
 
 
 def hold(
@@ -48,7 +67,7 @@ def hold(
             pending.add(name)
         elif name not in active and catalogue.capabilities[name].is_grantable:
             active.add(name)
-            if name in catalogue.made:
+            if name in catalogue.runtime_capabilities:
                 continue  # what it requires it gives by itself, and only as far as its author may
             frontier += (catalogue.names[r.name] for r in catalogue.capabilities[name].requires)
     return Holding(tuple(sorted(active)), tuple(sorted(pending)))
@@ -142,7 +161,7 @@ def _given(catalogue: Catalogue, holding: Holding, limits: Limits) -> _Given:
             tools.update(ref.name for ref in definition.claude_tools)
         if definition.resource_limits is not NO_LIMITS:
             limits = limits.smallest(definition.resource_limits)
-    limits = made_limits(catalogue, holding.active, limits)
+    limits = runtime_limits(catalogue, holding.active, limits)
     return _Given(exposed | unexposed, exposed, frozenset(tools), limits)
 
 
@@ -155,7 +174,7 @@ def _shares(
     gated: Iterable[str],
 ) -> tuple[Share, ...]:
     """What was made at run time could add, under the same denials and reviews as a tool list."""
-    made = [name for name in holding.active if name in catalogue.made]
+    made = [name for name in holding.active if name in catalogue.runtime_capabilities]
     if not made:
         return ()
     shut = covered_bits(catalogue, layer.disallowed) | beyond(catalogue, layer.max_effect)
@@ -163,7 +182,7 @@ def _shares(
     for name in gated:
         shut |= catalogue.own_events[name] & ~held_bits
         tools |= {ref.name for ref in catalogue.capabilities[name].claude_tools} - held_tools
-    offered = {tool for name in made for tool in catalogue.made[name].claude_tools}
+    offered = {tool for name in made for tool in catalogue.runtime_capabilities[name].claude_tools}
     tools |= offered if layer.max_effect else _denied_tools(layer.disallowed, offered)
     waiting = catalogue.universe.approved_only | covered_bits(catalogue, layer.approval)
     shares = shares_of(catalogue, made, shut=shut, waiting=waiting, shut_tools=frozenset(tools))
@@ -237,14 +256,16 @@ def _stopped_by_review(
     return stopped
 
 
-def refusals(catalogue: Catalogue, layer: Layer, holding: Holding, gated: Iterable[str]) -> Caught:
+def refusals(
+    catalogue: Catalogue, layer: Layer, holding: Holding, gated: Iterable[str]
+) -> RefusalPatterns:
     """The patterns by which names are refused that nothing denies outright."""
     waiting = _pending_patterns(catalogue, holding.pending, gated, layer.allowed)
     if layer.max_effect is None:
-        return Caught(waiting)
+        return RefusalPatterns(waiting)
     listed = (catalogue.universe.present(e.pattern) for e in layer.allowed if e.pattern)
     giving = (*_patterns_of(catalogue, holding.active), *listed)
-    return caught(catalogue, layer.max_effect, giving=giving, waiting=waiting)
+    return refusal_patterns(catalogue, layer.max_effect, giving=giving, waiting=waiting)
 
 
 def _pending_patterns(
@@ -270,6 +291,53 @@ def _patterns_of(catalogue: Catalogue, names: Iterable[str]) -> tuple[EventPatte
         else:
             patterns += [catalogue.universe.present(placed.pattern) for placed in listed]
     return tuple(patterns)
+
+
+def beyond(catalogue: Catalogue, ceiling: PlacedEffect | None) -> int:
+    """The bits of all events that a ceiling takes away."""
+    universe = catalogue.universe
+    return universe.everything & ~universe.at_most[ceiling.effect] if ceiling else 0
+
+
+def lets_through(catalogue: Catalogue, ceiling: PlacedEffect | None, event: str) -> bool:
+    """Tell whether an event does no more than a ceiling lets it."""
+    return not beyond(catalogue, ceiling) & catalogue.universe.bits_of([event])
+
+
+def refusal_patterns(
+    catalogue: Catalogue,
+    ceiling: PlacedEffect | None,
+    *,
+    giving: Iterable[EventPattern],
+    waiting: tuple[EventPattern, ...],
+) -> RefusalPatterns:
+    """Sort the patterns of a profile by how a name under them is refused.
+
+    A review that brings nothing under the ceiling is none to wait for. A wildcard stands for names
+    that exist and names that do not; so a refusal tells neither apart.
+    """
+    if ceiling is None:
+        return RefusalPatterns(waiting)
+    universe, kept = catalogue.universe, catalogue.universe.at_most[ceiling.effect]
+    hopeless = [p for p in waiting if (bits := universe.granted_by(p)) and not bits & kept]
+    cut = (p for p in giving if not (p.exact and universe.granted_by(p) & kept))
+    return RefusalPatterns(
+        tuple(pattern for pattern in waiting if pattern not in hopeless),
+        tuple(dict.fromkeys((*cut, *hopeless))),
+    )
+
+
+def excess_of(catalogue: Catalogue, ceiling: PlacedEffect, event: str) -> str:
+    """Why an event that exists is not left under a ceiling."""
+    effect = catalogue.universe.specs[event].effect
+    what = "nobody states what it does" if effect is None else f"its effect is {effect}"
+    return f"{what}, and only {ceiling.effect!r} and less is let through"
+
+
+def way_out(catalogue: Catalogue, event: str) -> str:
+    """The ceiling under which an event would be left; empty when none would do."""
+    effect = catalogue.universe.specs[event].effect
+    return f"'max_effect: {effect}' there would let it through" if effect else ""
 
 
 def grant_everything(catalogue: Catalogue) -> Grant:

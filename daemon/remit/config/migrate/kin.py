@@ -11,7 +11,7 @@ import msgspec
 
 from remit.model.composition import Composition, Part, Template
 from remit.policy.catalogue import Catalogue
-from remit.policy.lineage import lineages
+from remit.policy.compile import lineages
 
 _OPEN = "{{"
 

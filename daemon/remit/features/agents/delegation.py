@@ -24,7 +24,7 @@ from remit.policy.delegate import (
     resolve_agent,
     unheld,
 )
-from remit.policy.questions import gives
+from remit.policy.queries import gives
 
 _MOST_KEPT = 200
 MAX_DEPTH = 32

@@ -250,7 +250,7 @@ async def update(request: UpdateRequest, ctx: Context) -> dict[str, Any]:
             check_configured(ctx, spec, request.capabilities or {})
         fleet, catalogue = services.authority.fleet, services.authority.catalogue
         # What it made gives others no more than it holds itself, so they may lose with it.
-        affected = fleet.names() if catalogue.made else fleet.subtree(agent.id)
+        affected = fleet.names() if catalogue.runtime_capabilities else fleet.subtree(agent.id)
         before = holdings(fleet, catalogue, affected)
         agent = msgspec.structs.replace(agent, spec=spec)
         await services.keyring.update(services.store, agent)

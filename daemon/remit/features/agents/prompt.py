@@ -94,7 +94,11 @@ def resolved(catalogue: Catalogue, spec: AgentSpec, grant: Grant) -> Order:
     on = [name for name in chosen if name in layer.flags and layer.flags[name].on]
     held = dict.fromkeys(grant.capabilities)
     for name in grant.capabilities:  # what one that was made requires comes with it
-        held |= dict.fromkeys(catalogue.made[name].members if name in catalogue.made else ())
+        held |= dict.fromkeys(
+            catalogue.runtime_capabilities[name].members
+            if name in catalogue.runtime_capabilities
+            else ()
+        )
     return order_of(catalogue, on, [name for name in held if _is_useful(catalogue, grant, name)])
 
 
@@ -103,7 +107,7 @@ def _is_useful(catalogue: Catalogue, grant: Grant, name: str) -> bool:
 
     What somebody above took away entirely must not be talked about.
     """
-    made = catalogue.made.get(name)
+    made = catalogue.runtime_capabilities.get(name)
     own = catalogue.own_events[name] if made is None else made.bits
     definition = catalogue.capabilities[name]
     tools = {ref.name for ref in definition.claude_tools}
@@ -117,7 +121,7 @@ def texts_of(catalogue: Catalogue, names: Iterable[str]) -> list[str]:
     specs = catalogue.universe.specs
     found = []
     for name in names:
-        definition, made = catalogue.capabilities[name], catalogue.made.get(name)
+        definition, made = catalogue.capabilities[name], catalogue.runtime_capabilities.get(name)
         own = catalogue.own_events[name] if made is None else made.own
         events = catalogue.universe.names_in(own)
         about = [definition.display_name, definition.description, *definition.tags]

@@ -23,8 +23,8 @@ from remit.model.names import EventPattern, did_you_mean
 from remit.model.paths import parse_file_path
 from remit.model.principal import OPERATOR_ID
 from remit.model.schema import schema_mistakes, shown
-from remit.policy.made import required_by
-from remit.policy.mounts import mount_conflicts
+from remit.policy.catalogue import mount_conflicts
+from remit.policy.runtime_capabilities import required_by
 
 _MODEL_TOOL = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,99}")
 
@@ -166,7 +166,9 @@ def _check_tools(said: RuntimeDefinition, ceiling: _Ceiling) -> None:
 
 def _check_requires(ctx: Context, made: RuntimeCapability, ceiling: _Ceiling) -> None:
     catalogue = ctx.catalogue
-    seen = [name for name in visible_capabilities(ctx) if name not in catalogue.made]
+    seen = [
+        name for name in visible_capabilities(ctx) if name not in catalogue.runtime_capabilities
+    ]
     for at, name in enumerate(made.latest.definition.requires):
         if catalogue.names.get(name) not in seen:
             raise InvalidDataError(

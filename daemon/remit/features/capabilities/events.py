@@ -194,7 +194,11 @@ def _changeable(ctx: Context, name: str) -> RuntimeCapability:
     visible = visible_capabilities(ctx)
     if name not in visible:
         raise unseen(name, visible, "capability")
-    whose = "stands in the files" if name not in ctx.catalogue.made else "was made by another one"
+    whose = (
+        "stands in the files"
+        if name not in ctx.catalogue.runtime_capabilities
+        else "was made by another one"
+    )
     raise DeniedError(f"{name!r} {whose}", reason="no_grant", hint="only its author changes it")
 
 

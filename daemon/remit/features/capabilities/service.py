@@ -1,7 +1,8 @@
 """Capabilities that are made, changed and removed while the daemon runs, and kept over a restart.
 
 Each change is a new revision, with a plan and a line in the audit, as an edited file is. What is
-made is checked against what its author holds; `policy/made.py` checks it again at every decision.
+made is checked against what its author holds; `policy/runtime_capabilities.py` checks it again at
+every decision.
 """
 
 from collections.abc import Callable

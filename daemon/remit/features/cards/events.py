@@ -195,7 +195,7 @@ def _caller(ctx: Context) -> "Caller":
 
     return Caller(
         ctx.principal.id,
-        frozenset(ctx.grant.capabilities).difference(ctx.catalogue.made),
+        frozenset(ctx.grant.capabilities).difference(ctx.catalogue.runtime_capabilities),
         everything=ctx.sees_everything,
         decision=ctx.decision,
         revision=ctx.catalogue.revision,

@@ -135,7 +135,9 @@ class Finder:
         await self._read_folders(wanted[1])
         # What somebody made at run time neither hides a skill from others nor shows one to anybody.
         capabilities = tuple(
-            one for name, one in catalogue.capabilities.items() if name not in catalogue.made
+            one
+            for name, one in catalogue.capabilities.items()
+            if name not in catalogue.runtime_capabilities
         )
         others = with_loaded(self.gathered.descriptors, table.sources)
         others = with_callable(others, catalogue.universe)

@@ -18,7 +18,7 @@ from remit.model.capability import Mount
 from remit.model.grant import SessionKey
 from remit.model.names import did_you_mean
 from remit.model.paths import ROOT, FilePath, inside, parents
-from remit.policy.mounts import mounts_of
+from remit.policy.catalogue import mounts_of
 
 
 class Entry(msgspec.Struct, frozen=True):

@@ -15,9 +15,8 @@ from remit.model.capability import RuntimeCapability
 from remit.model.names import Name
 from remit.model.principal import OPERATOR_ID
 from remit.model.requests import PAGE_LIMIT, PAGE_MAX, Key, page
-from remit.policy.catalogue import Made
-from remit.policy.questions import gives, said
-from remit.policy.remedies import givers_of
+from remit.policy.catalogue import CompiledRuntimeCapability
+from remit.policy.queries import givers_of, gives, said
 
 Limit = Annotated[int, msgspec.Meta(ge=1, le=PAGE_MAX)]
 
@@ -48,7 +47,7 @@ async def get(ctx: Context, id: Name) -> dict[str, Any]:  # noqa: A002 - the wir
         ctx.told_old_name("capability", id, found)
     answer = _card(ctx, found) | gives(ctx.catalogue, found) | _origin(ctx, found)
     answer |= remarks(ctx.catalogue.capabilities[found])
-    made = ctx.catalogue.made.get(found)
+    made = ctx.catalogue.runtime_capabilities.get(found)
     if made is not None:
         answer |= _given_now(ctx, made)
     if not ctx.sees_everything:
@@ -61,12 +60,12 @@ async def get(ctx: Context, id: Name) -> dict[str, Any]:  # noqa: A002 - the wir
     return answer | {"tools": sorted(names[e] for e in answer["events"] if e in names)}
 
 
-def _gives_now(ctx: Context, made: Made, event: str) -> bool:
+def _gives_now(ctx: Context, made: CompiledRuntimeCapability, event: str) -> bool:
     name = ctx.catalogue.universe.canonical(event)
     return name in _given_now(ctx, made)["events"]
 
 
-def _given_now(ctx: Context, made: Made) -> dict[str, Any]:
+def _given_now(ctx: Context, made: CompiledRuntimeCapability) -> dict[str, Any]:
     """What one that was made at run time gives as long as its author holds what it does now."""
     fleet, universe = ctx.kernel.authority.fleet, ctx.catalogue.universe
     ceiling = fleet.author_ceiling(made.author, made.author_key, ctx.catalogue)
@@ -85,13 +84,17 @@ def _given_now(ctx: Context, made: Made) -> dict[str, Any]:
 def _origin(ctx: Context, name: str) -> dict[str, Any]:
     """Where a definition comes from; its versions for those who may change it."""
     definition = ctx.catalogue.capabilities[name]
-    made = ctx.services.made.get(name) if name in ctx.catalogue.made else None
+    made = ctx.services.made.get(name) if name in ctx.catalogue.runtime_capabilities else None
     return {
         "inject": definition.inject,
         "skills": list(definition.skills),
         "files": [mount.path for mount in definition.mounts],
         "versions": _versions(made) if made and may_change(ctx, made) else [],
-        **said(inert=ctx.catalogue.made[name].inert if name in ctx.catalogue.made else ""),
+        **said(
+            inert=ctx.catalogue.runtime_capabilities[name].inert
+            if name in ctx.catalogue.runtime_capabilities
+            else ""
+        ),
     }
 
 
@@ -117,7 +120,9 @@ def of_event(ctx: Context, event: Name) -> dict[str, Any]:
     visible = set(visible_capabilities(ctx))
     if not ctx.sees_everything and ctx.catalogue.universe.canonical(event) not in ctx.grant.events:
         visible.clear()  # what gives an event that the caller does not hold is not for it to know
-    made = [n for n, one in ctx.catalogue.made.items() if _gives_now(ctx, one, event)]
+    made = [
+        n for n, one in ctx.catalogue.runtime_capabilities.items() if _gives_now(ctx, one, event)
+    ]
     givers = [name for name in sorted([*givers_of(ctx.catalogue, event), *made]) if name in visible]
     return {"event": event, "capabilities": givers, "revision": ctx.catalogue.revision}
 
@@ -142,7 +147,7 @@ def _card(ctx: Context, name: str) -> dict[str, Any]:
 
 def _author(ctx: Context, name: str) -> str:
     """`file`, or who made it; one out of reach has no name."""
-    made = ctx.catalogue.made.get(name)
+    made = ctx.catalogue.runtime_capabilities.get(name)
     if made is None:
         return "file"
     known = made.author == OPERATOR_ID or is_in_reach(ctx, made.author)

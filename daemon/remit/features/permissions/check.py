@@ -33,8 +33,7 @@ from remit.model.names import EventName, EventPattern, Name, did_you_mean, neare
 from remit.model.place import REQUEST
 from remit.model.principal import OPERATOR_ID, Principal
 from remit.policy.decide import refusal
-from remit.policy.obstacles import Obstacle
-from remit.policy.remedies import narrowest_giver
+from remit.policy.queries import Obstacle, narrowest_giver
 
 MAX_EVENTS = 1000
 _NEAR = 5

@@ -8,7 +8,7 @@ from remit.model.composition import Composition
 from remit.model.grant import Grant
 from remit.model.place import Problem
 from remit.policy.catalogue import Catalogue
-from remit.policy.questions import said
+from remit.policy.queries import said
 
 
 def grant_report(grant: Grant) -> dict[str, Any]:

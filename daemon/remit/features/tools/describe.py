@@ -6,7 +6,7 @@ from typing import Any, Literal
 from remit.kernel.dispatch.docstrings import Documented
 from remit.model.grant import Grant
 from remit.policy.catalogue import Catalogue
-from remit.policy.remedies import givers_of
+from remit.policy.queries import givers_of
 
 TextFormat = Literal["verbose", "compact", "ultra_compact", "mcp"]
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from remit.features.upstreams.pins import KnownServer, Pin
 from remit.model.names import did_you_mean
 from remit.model.upstream import Upstream
-from remit.policy.obstacles import Obstacle
+from remit.policy.queries import Obstacle
 from remit.policy.tool_names import is_let_in, server_of, upstream_event
 
 Servers = Mapping[str, tuple[Upstream, KnownServer | None]]

@@ -9,7 +9,7 @@ from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.registry import event_handler
 from remit.model.event import Denial
 from remit.model.paths import HostRules
-from remit.policy.remedies import givers_of
+from remit.policy.queries import givers_of
 
 if TYPE_CHECKING:
     from remit.features.web.fetch import Fetched

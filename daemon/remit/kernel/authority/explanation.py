@@ -19,10 +19,10 @@ from remit.model.principal import OPERATOR_ID
 from remit.policy.catalogue import Catalogue
 from remit.policy.decide import refusal
 from remit.policy.delegate import remaining, resolve_agent
-from remit.policy.explain import Rule, explain, explain_agent, made_rule
-from remit.policy.made import present_share
-from remit.policy.obstacles import Obstacle
+from remit.policy.explain import PermissionRule, explain, explain_agent, runtime_rules
+from remit.policy.queries import Obstacle
 from remit.policy.resolve import grant_everything
+from remit.policy.runtime_capabilities import present_share
 
 
 class Cut(msgspec.Struct, frozen=True):
@@ -218,16 +218,16 @@ def _with_verdict(
 
 def made_rules(
     fleet: Fleet, catalogue: Catalogue, holder: Agent | Grant | None, event: str
-) -> list[Rule]:
+) -> list[PermissionRule]:
     """The rules by which capabilities made at run time give somebody an event now, by their ids."""
     if isinstance(holder, Agent):
         holder = None if holder.spec.inherit else fleet.unshared_grant(holder.id, catalogue)
     bit = catalogue.universe.bits_of([catalogue.universe.canonical(event)])
-    rules: list[Rule] = []
+    rules: list[PermissionRule] = []
     for share in holder.shares if holder is not None else ():
         ceiling = fleet.author_ceiling(share.author, share.author_key, catalogue)
         if present_share(share, ceiling)[0] & bit:
-            rules += made_rule(catalogue, share.capability, event)
+            rules += runtime_rules(catalogue, share.capability, event)
     return rules
 
 

@@ -18,7 +18,7 @@ from remit.model.principal import OPERATOR, OPERATOR_ID, Principal
 from remit.policy.catalogue import Catalogue
 from remit.policy.decide import confine
 from remit.policy.delegate import inherit, remainder, resolve_agent
-from remit.policy.made import with_shares
+from remit.policy.runtime_capabilities import with_shares
 
 _CACHE_SIZE = 50_000
 
@@ -272,7 +272,7 @@ class Fleet:
 
     def _forget_shared(self) -> None:
         """What somebody made gives others something only while it lives."""
-        if self._catalogue is not None and self._catalogue.made:
+        if self._catalogue is not None and self._catalogue.runtime_capabilities:
             self._effective.clear()
 
     def _forget_rights(self, catalogue: Catalogue) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from remit.kernel.authority.fleet import NOTHING, Fleet
 from remit.model.grant import Grant
 from remit.policy.catalogue import Catalogue
-from remit.policy.plan import NO_CHANGE, AgentChange, Change, Plan, compare, plan
+from remit.policy.plan import NO_CHANGE, AgentChange, GrantChange, Plan, compare, plan
 
 Holdings = Mapping[str, Grant]
 """What each of some agents may do, by name."""
@@ -24,14 +24,14 @@ def holdings(
 
 def changes_between(
     before: Holdings, after: Holdings, altered: frozenset[str] = frozenset()
-) -> dict[str, Change]:
+) -> dict[str, GrantChange]:
     """What changed, for each agent of which something did; one that is missing held nothing.
 
     `altered` are the events whose tools are described otherwise.
     """
-    found: dict[str, Change] = {}
+    found: dict[str, GrantChange] = {}
     # The holdings keep both grants alive while their ids are keys here.
-    compared: dict[tuple[int, int], Change] = {}
+    compared: dict[tuple[int, int], GrantChange] = {}
     for name in before.keys() | after.keys():
         old, new = before.get(name, NOTHING), after.get(name, NOTHING)
         key = (id(old), id(new))
@@ -78,7 +78,7 @@ def describe_agents(
     fleet: Fleet,
     before: Catalogue,
     after: Catalogue,
-    changes: Mapping[str, Change],
+    changes: Mapping[str, GrantChange],
     names: Iterable[str],
 ) -> dict[str, AgentChange]:
     """The changes of living agents with what makes each of them what it is; widening ones first.

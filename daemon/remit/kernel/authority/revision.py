@@ -60,7 +60,9 @@ def compile_files(  # noqa: PLR0913 - what a revision is made of
         DefinitionError: they do not compile; every problem carries the line it stands on.
     """
     try:
-        definitions = msgspec.structs.replace(revise(parse_definitions(files)), made=made)
+        definitions = msgspec.structs.replace(
+            revise(parse_definitions(files)), runtime_capabilities=made
+        )
         catalogue = compile_definitions(
             definitions, universe, revision=revision, approvals=approvals
         )

@@ -10,7 +10,7 @@ from remit.kernel.dispatch.lookup import look_up, unseen
 from remit.model.agent import Agent
 from remit.model.grant import Grant
 from remit.model.principal import OPERATOR_ID
-from remit.policy.catalogue import Made
+from remit.policy.catalogue import CompiledRuntimeCapability
 from remit.policy.decide import confine
 
 
@@ -42,8 +42,8 @@ def visible_capabilities(context: Context, grant: Grant | None = None) -> list[s
 
 def _holds(context: Context, grant: Grant, name: str) -> bool:
     catalogue = context.catalogue
-    if name in catalogue.made:
-        return _sees_made(context, grant, catalogue.made[name])
+    if name in catalogue.runtime_capabilities:
+        return _sees_made(context, grant, catalogue.runtime_capabilities[name])
     own = catalogue.own_events[name]
     tools = {ref.name for ref in catalogue.capabilities[name].claude_tools}
     if own & ~grant.bits or not tools <= grant.claude_tools:
@@ -54,7 +54,7 @@ def _holds(context: Context, grant: Grant, name: str) -> bool:
     return bool(own or tools) or name in grant.capabilities
 
 
-def _sees_made(context: Context, grant: Grant, made: Made) -> bool:
+def _sees_made(context: Context, grant: Grant, made: CompiledRuntimeCapability) -> bool:
     """Holders, the author and all below it; the operator's are seen like those of the files."""
     if made.capability.id in grant.capabilities:
         return True

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from remit.kernel.authority.plans import Holdings, changes_between
 from remit.model.principal import DAEMON_ID
-from remit.policy.plan import Change
+from remit.policy.plan import GrantChange
 
 if TYPE_CHECKING:
     from remit.kernel.bus.delivery import Courier
@@ -21,7 +21,7 @@ def tell_changes(courier: "Courier", before: Holdings, after: Holdings, *, revis
     return tell(courier, changes_between(before, after), revision=revision)
 
 
-def tell(courier: "Courier", changes: Mapping[str, Change], *, revision: int) -> int:
+def tell(courier: "Courier", changes: Mapping[str, GrantChange], *, revision: int) -> int:
     """Tell agents of changes that are known already."""
     for name, change in changes.items():
         data = {

@@ -14,14 +14,14 @@ from remit.policy.catalogue import Catalogue, dependencies_first
 from remit.policy.compile import layer_of, resolve
 
 MAX_LINES = 14
-MAX_CARDS = 100
+MAX_NODES = 100
 
 LineKind = Literal["event", "tool", "absent", "adds", "denies", "more"]
 EdgeKind = Literal["grants", "pending", "extends", "requires"]
 
 
-class Line(msgspec.Struct, frozen=True):
-    """One line inside a card."""
+class NodeLine(msgspec.Struct, frozen=True):
+    """One line inside a node."""
 
     text: str
     kind: LineKind
@@ -29,7 +29,7 @@ class Line(msgspec.Struct, frozen=True):
     note: str = ""
 
 
-class Card(msgspec.Struct, frozen=True, kw_only=True):
+class Node(msgspec.Struct, frozen=True, kw_only=True):
     """A profile or a capability."""
 
     id: str
@@ -38,11 +38,11 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     title: str
     description: str = ""
     marks: tuple[str, ...] = ()
-    lines: tuple[Line, ...] = ()
+    lines: tuple[NodeLine, ...] = ()
 
 
 class Edge(msgspec.Struct, frozen=True, order=True):
-    """An arrow between two cards, by their ids."""
+    """An arrow between two nodes, by their ids."""
 
     source: str
     target: str
@@ -54,7 +54,7 @@ class Picture(msgspec.Struct, frozen=True):
 
     title: str
     description: str
-    cards: tuple[Card, ...]
+    nodes: tuple[Node, ...]
     edges: tuple[Edge, ...]
 
 
@@ -76,18 +76,18 @@ def picture(catalogue: Catalogue, profile: str | None = None) -> Picture:
         about = f"{len(grant.events)} events from {len(grant.capabilities)} capabilities"
         title = f"What {profile} may do: {about}"
     subjects = (profile,) if profile else tuple(profiles)
-    compact = len(profiles) + len(capabilities) > MAX_CARDS and profile is None
-    cards = [_profile_card(catalogue, name, compact=compact) for name in profiles]
+    compact = len(profiles) + len(capabilities) > MAX_NODES and profile is None
+    nodes = [_profile_node(catalogue, name, compact=compact) for name in profiles]
     columns = _columns(catalogue, capabilities)
-    cards += [
-        _capability_card(catalogue, name, subjects, columns[name], compact=compact)
+    nodes += [
+        _capability_node(catalogue, name, subjects, columns[name], compact=compact)
         for name in sorted(capabilities, key=lambda name: (columns[name], name))
     ]
     edges = [*_profile_edges(catalogue, profiles), *_requires_edges(catalogue, capabilities)]
-    shown = {card.id for card in cards}
+    shown = {node.id for node in nodes}
     kept = {edge for edge in edges if edge.source in shown and edge.target in shown}
     revision = f"Revision {catalogue.revision}."
-    return Picture(title, f"{title}. {revision}", tuple(cards), tuple(sorted(kept)))
+    return Picture(title, f"{title}. {revision}", tuple(nodes), tuple(sorted(kept)))
 
 
 def _columns(catalogue: Catalogue, names: Iterable[str]) -> dict[str, int]:
@@ -109,16 +109,16 @@ def _required(catalogue: Catalogue, name: str) -> list[str]:
     return [catalogue.names[ref.name] for ref in catalogue.capabilities[name].requires]
 
 
-def _profile_card(catalogue: Catalogue, name: str, *, compact: bool) -> Card:
+def _profile_node(catalogue: Catalogue, name: str, *, compact: bool) -> Node:
     composition = catalogue.compositions[name]
     grant = catalogue.grants[name]
     layer, _ = layer_of(catalogue, name, {})
-    lines = [Line(f"+ {entry.text}", "adds") for entry in layer.allowed]
-    lines += [Line(f"- {entry.text}", "denies", denied=True) for entry in layer.disallowed]
+    lines = [NodeLine(f"+ {entry.text}", "adds") for entry in layer.allowed]
+    lines += [NodeLine(f"- {entry.text}", "denies", denied=True) for entry in layer.disallowed]
     count = f"{len(grant.events)} events"
     limited = [f"max effect: {grant.max_effect}"] if grant.max_effect else []
     tools = f", {len(grant.claude_tools)} model tools" if grant.claude_tools else ""
-    return Card(
+    return Node(
         id=f"profile:{name}",
         kind="profile",
         column=0,
@@ -129,9 +129,9 @@ def _profile_card(catalogue: Catalogue, name: str, *, compact: bool) -> Card:
     )
 
 
-def _capability_card(
+def _capability_node(
     catalogue: Catalogue, name: str, subjects: tuple[str, ...], column: int, *, compact: bool
-) -> Card:
+) -> Node:
     definition = catalogue.capabilities[name]
     waiting = [n for n in subjects if name in catalogue.grants[n].pending_review]
     marks = [
@@ -141,7 +141,7 @@ def _capability_card(
         *(["needs a review"] if definition.security_review_required and not waiting else []),
         *(["not in tool lists"] if not definition.mcp_tools else []),
     ]
-    return Card(
+    return Node(
         id=f"capability:{name}",
         kind="capability",
         column=column,
@@ -154,7 +154,7 @@ def _capability_card(
 
 def _capability_lines(
     catalogue: Catalogue, definition: Capability, subjects: tuple[str, ...]
-) -> list[Line]:
+) -> list[NodeLine]:
     holders = [n for n in subjects if definition.id in catalogue.grants[n].capabilities]
     universe = catalogue.universe
     lines = []
@@ -162,7 +162,7 @@ def _capability_lines(
         without = [n for n in holders if event not in catalogue.grants[n].events]
         lines.append(_line(event, "event", without, len(subjects)))
     lines += [
-        Line(str(placed.pattern), "absent", note="no handler yet")
+        NodeLine(str(placed.pattern), "absent", note="no handler yet")
         for placed in definition.event_patterns or ()
         if not universe.granted_by(placed.pattern)
     ]
@@ -172,18 +172,18 @@ def _capability_lines(
     return lines
 
 
-def _line(text: str, kind: LineKind, without: list[str], shown: int) -> Line:
+def _line(text: str, kind: LineKind, without: list[str], shown: int) -> NodeLine:
     note = f"not for {', '.join(without)}" if without and shown > 1 else ""
-    return Line(text, kind, denied=bool(without), note=note)
+    return NodeLine(text, kind, denied=bool(without), note=note)
 
 
-def _cut(lines: list[Line]) -> tuple[Line, ...]:
-    """Keep a card readable; what is denied is never among the lines that are cut first."""
+def _cut(lines: list[NodeLine]) -> tuple[NodeLine, ...]:
+    """Keep a node readable; what is denied is never among the lines that are cut first."""
     if len(lines) <= MAX_LINES:
         return tuple(lines)
     first = sorted(range(len(lines)), key=lambda at: (not lines[at].denied, at))[: MAX_LINES - 1]
     kept = [lines[at] for at in sorted(first)]
-    return (*kept, Line(f"+{len(lines) - len(kept)} more", "more"))
+    return (*kept, NodeLine(f"+{len(lines) - len(kept)} more", "more"))
 
 
 def _profile_edges(catalogue: Catalogue, profiles: Iterable[str]) -> Iterable[Edge]:

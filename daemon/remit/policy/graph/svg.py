@@ -1,11 +1,28 @@
-"""A picture as SVG: one file, no script, no font and no address from outside."""
+"""A picture as SVG: one file, no script, no font and no address from outside.
+
+Cards stand in columns. Nothing overlaps, by construction.
+"""
 
 import re
+import unicodedata
 from html import escape
+from itertools import groupby
 
-from remit.policy.graph.graph import Edge, Picture
-from remit.policy.graph.layout import COLUMN_GAP, LEFT, PAD, Box, Layout, lay_out
+import msgspec
 
+from remit.policy.graph.graph import Edge, Node, NodeLine, Picture
+
+CHAR = 7.25
+"""Width of a character of the monospace text, rounded up: fonts differ between machines."""
+LINE = 17
+PAD = 12
+GAP = 18
+COLUMN_GAP = 96
+TOP = 92
+LEFT = 72
+MIN_WIDTH = 150
+MAX_CHARS = 46
+TALL = 900
 _UNPRINTABLE = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _BEND = COLUMN_GAP * 0.55
 _SHAPES = """
@@ -53,6 +70,34 @@ _LEGEND = (
 )
 
 
+class Row(msgspec.Struct, frozen=True):
+    """A line of text at its height inside the node."""
+
+    text: str
+    style: str
+    y: float
+    denied: bool = False
+
+
+class Box(msgspec.Struct, frozen=True):
+    """A node with its place."""
+
+    node: Node
+    x: float
+    y: float
+    width: float
+    height: float
+    rows: tuple[Row, ...]
+
+
+class Layout(msgspec.Struct, frozen=True):
+    """All boxes and the size of the whole."""
+
+    boxes: dict[str, Box]
+    width: float
+    height: float
+
+
 def to_svg(picture: Picture) -> str:
     """Draw a picture. The same picture always gives the same text."""
     layout = lay_out(picture)
@@ -68,7 +113,7 @@ def to_svg(picture: Picture) -> str:
         f'<text class="head" x="{PAD * 2}" y="32">{_text(picture.title)}</text>',
         *_legend(),
         *(_edge(edge, layout) for edge in picture.edges),
-        *(line for box in layout.boxes.values() for line in _card(box)),
+        *(line for box in layout.boxes.values() for line in _node(box)),
         "</svg>",
     ]
     return "\n".join(lines) + "\n"
@@ -113,10 +158,10 @@ def _legend() -> list[str]:
 
 def _edge(edge: Edge, layout: Layout) -> str:
     source, target = layout.boxes[edge.source], layout.boxes[edge.target]
-    # Two kinds of arrows that meet at one card end apart, so that neither hides the other.
+    # Two kinds of arrows that meet at one node end apart, so that neither hides the other.
     y1, y2 = source.y + 18, target.y + (30 if edge.kind == "requires" else 18)
     if source.x >= target.x:
-        # Between cards of one column the arrow runs through the margin on their left.
+        # Between nodes of one column the arrow runs through the margin on their left.
         bulge = min(LEFT - 12, 18 + abs(y2 - y1) * 0.05)
         x = target.x
         path = f"M{_number(source.x)} {_number(y1 - 6)} C{_number(x - bulge)} {_number(y1 - 6)}"
@@ -136,9 +181,9 @@ def _tip(x: float, y: float, kind: str, *, towards: int) -> str:
     return f'<polygon class="tip {kind}" points="{points}"/>'
 
 
-def _card(box: Box) -> list[str]:
+def _node(box: Box) -> list[str]:
     waits = any(row.style == "waits" for row in box.rows)
-    classes = f"card {box.card.kind}{' waiting' if waits else ''}"
+    classes = f"card {box.node.kind}{' waiting' if waits else ''}"
     x, y = _number(box.x), _number(box.y)
     size = f'width="{_number(box.width)}" height="{_number(box.height)}"'
     lines = [f'<g><rect class="{classes}" x="{x}" y="{y}" {size} rx="6"/>']
@@ -147,3 +192,99 @@ def _card(box: Box) -> list[str]:
         place = f'x="{_number(box.x + PAD)}" y="{_number(box.y + row.y)}"'
         lines.append(f'<text class="{style}" {place}>{_text(row.text)}</text>')
     return [*lines, "</g>"]
+
+
+def lay_out(picture: Picture) -> Layout:
+    """Place the nodes in columns, each as wide as its widest node."""
+    boxes: dict[str, Box] = {}
+    x = float(LEFT)
+    tall = max(TALL, _profiles_height(picture))
+    for _, group in groupby(picture.nodes, key=lambda node: node.column):
+        for nodes in _wrapped(_ordered(list(group), picture, boxes), tall):
+            width = max(_width(node) for node in nodes)
+            y = float(TOP)
+            for node in nodes:
+                rows, height = _rows(node)
+                boxes[node.id] = Box(node, x, y, width, height, rows)
+                y += height + GAP
+            x += width + COLUMN_GAP
+    bottom = max((box.y + box.height for box in boxes.values()), default=TOP)
+    return Layout(boxes, max(x - COLUMN_GAP, 720) + PAD * 2, bottom + PAD * 2)
+
+
+def _profiles_height(picture: Picture) -> float:
+    return sum(_rows(node)[1] + GAP for node in picture.nodes if node.column == 0)
+
+
+def _ordered(nodes: list[Node], picture: Picture, placed: dict[str, Box]) -> list[Node]:
+    """Near to what points at them, so that arrows cross less; unreached ones come last."""
+    if nodes[0].kind == "profile":
+        return nodes
+    heights: dict[str, list[float]] = {}
+    for edge in picture.edges:
+        if edge.source in placed:
+            heights.setdefault(edge.target, []).append(placed[edge.source].y)
+
+    def key(node: Node) -> tuple[float, str]:
+        found = heights.get(node.id)
+        return (sum(found) / len(found) if found else float("inf"), node.id)
+
+    return sorted(nodes, key=key)
+
+
+def _wrapped(nodes: list[Node], tall: float) -> list[list[Node]]:
+    """Split a column that would grow too tall."""
+    columns: list[list[Node]] = [[]]
+    y = 0.0
+    for node in nodes:
+        height = _rows(node)[1] + GAP
+        if columns[-1] and y + height > tall:
+            columns.append([])
+            y = 0.0
+        columns[-1].append(node)
+        y += height
+    return columns
+
+
+def _rows(node: Node) -> tuple[tuple[Row, ...], float]:
+    y = PAD + 10.0
+    rows = [Row(shortened(node.title), "title", y)]
+    for text, style in [
+        (node.description, "about"),
+        *((mark, _mark_style(mark)) for mark in node.marks),
+    ]:
+        if text:
+            y += LINE
+            rows.append(Row(shortened(text), style, y))
+    if node.lines:
+        y += 6
+    for line in node.lines:
+        y += LINE
+        rows.append(Row(shortened(_line_text(line)), line.kind, y, line.denied))
+    return tuple(rows), y + PAD
+
+
+def _mark_style(mark: str) -> str:
+    return "waits" if "review" in mark else "mark"
+
+
+def _line_text(line: NodeLine) -> str:
+    text = f"{line.text}  [model tool]" if line.kind == "tool" else line.text
+    return f"{text}  ({line.note})" if line.note else text
+
+
+def _width(node: Node) -> float:
+    widest = max(text_width(row.text) for row in _rows(node)[0])
+    return max(MIN_WIDTH, widest + 2 * PAD)
+
+
+def shortened(text: str, limit: int = MAX_CHARS) -> str:
+    """The text in one line, cut at the end when it is too long."""
+    flat = " ".join(text.split())
+    return flat if len(flat) <= limit else f"{flat[: limit - 1]}…"
+
+
+def text_width(text: str) -> float:
+    """An upper estimate; wide characters count twice."""
+    wide = sum(unicodedata.east_asian_width(char) in "WF" for char in text)
+    return (len(text) + wide) * CHAR

@@ -7,8 +7,7 @@ from remit.errors import NotFoundError
 from remit.kernel.authority.explanation import holders
 from remit.kernel.authority.fleet import Fleet
 from remit.policy.catalogue import Catalogue
-from remit.policy.questions import capability_id, gives
-from remit.policy.remedies import givers_of
+from remit.policy.queries import capability_id, givers_of, gives
 
 TEXT = (
     CAPABILITIES

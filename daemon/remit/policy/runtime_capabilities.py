@@ -13,18 +13,17 @@ from remit.model.capability import Capability, RuntimeCapability
 from remit.model.grant import Grant, Share
 from remit.model.limits import NO_LIMITS, Limits
 from remit.model.place import Problem
-from remit.policy.catalogue import Catalogue, Made
-from remit.policy.mounts import mount_conflicts
+from remit.policy.catalogue import Catalogue, CompiledRuntimeCapability, mount_conflicts
 
 
-def add_made(
+def add_runtime_capabilities(
     catalogue: Catalogue, made: Iterable[RuntimeCapability], problems: list[Problem]
 ) -> Catalogue:
     """The catalogue with what was made at run time; the files come first, whatever they say.
 
     Nothing here is an error: an edit of the files must not fail because of what somebody made.
     """
-    found: dict[str, Made] = {}
+    found: dict[str, CompiledRuntimeCapability] = {}
     for one in sorted(made, key=lambda one: one.id):
         if one.id in catalogue.names:
             message = f"{one.id!r}, made by {one.author}, is hidden by a definition in the files"
@@ -47,16 +46,18 @@ def add_made(
             **catalogue.closures,
             **{name: (name,) if c.is_grantable else () for name, c in capabilities.items()},
         },
-        made=found,
+        runtime_capabilities=found,
     )
 
 
-def _compiled(catalogue: Catalogue, one: RuntimeCapability) -> Made:
+def _compiled(catalogue: Catalogue, one: RuntimeCapability) -> CompiledRuntimeCapability:
     said = one.capability
     known = tuple(ref for ref in said.requires if ref.name in catalogue.names)
     # Everybody who follows requirements finds what they name, also when this one is inert.
     definition = msgspec.structs.replace(said, requires=known)
-    made = Made(definition, one.author, one.author_key, limits=definition.resource_limits)
+    made = CompiledRuntimeCapability(
+        definition, one.author, one.author_key, limits=definition.resource_limits
+    )
     missing = [ref.name for ref in said.requires if ref not in known]
     if missing:
         return msgspec.structs.replace(made, inert=f"the files define no {missing[0]!r}")
@@ -95,15 +96,17 @@ def required_by(catalogue: Catalogue, definition: Capability) -> tuple[str, ...]
     names = (
         catalogue.names[ref.name] for ref in definition.requires if ref.name in catalogue.names
     )
-    closures = (catalogue.closures[name] for name in names if name not in catalogue.made)
+    closures = (
+        catalogue.closures[name] for name in names if name not in catalogue.runtime_capabilities
+    )
     return tuple(sorted(frozenset().union(*closures)))
 
 
-def made_limits(catalogue: Catalogue, held: Iterable[str], limits: Limits) -> Limits:
+def runtime_limits(catalogue: Catalogue, held: Iterable[str], limits: Limits) -> Limits:
     """Limits that come with what is held of the made ones."""
     for name in held:
-        if name in catalogue.made:
-            limits = limits.smallest(catalogue.made[name].limits)
+        if name in catalogue.runtime_capabilities:
+            limits = limits.smallest(catalogue.runtime_capabilities[name].limits)
     return limits
 
 
@@ -126,7 +129,7 @@ def shares_of(
     """
     found = []
     for name in held:
-        made = catalogue.made.get(name)
+        made = catalogue.runtime_capabilities.get(name)
         if made is None:
             continue
         bits, tools = made.bits & ~shut, made.claude_tools - shut_tools
@@ -164,7 +167,9 @@ def present_share(share: Share, ceiling: Grant | None) -> tuple[int, frozenset[s
 
 
 def _added(catalogue: Catalogue, grant: Grant, share: Share, ceiling: Grant | None) -> Grant:
-    if catalogue.made[share.capability].inert or (ceiling is not None and not ceiling.bits):
+    if catalogue.runtime_capabilities[share.capability].inert or (
+        ceiling is not None and not ceiling.bits
+    ):
         held = tuple(name for name in grant.capabilities if name != share.capability)
         return msgspec.structs.replace(grant, capabilities=held)  # its words and files go as well
     bits, tools = present_share(share, ceiling)

@@ -84,7 +84,9 @@ def compiled(made: dict[str, RuntimeCapability], universe: Universe = UNIVERSE) 
     nobody = RuntimeVersion(1, RuntimeDefinition(description="nobody's"), "", "", 0.0)
     for name in MADE:
         made.setdefault(name, RuntimeCapability(id=name, author="nobody", versions=(nobody,)))
-    found = Definitions(PARSED.capabilities, PARSED.compositions, made=tuple(made.values()))
+    found = Definitions(
+        PARSED.capabilities, PARSED.compositions, runtime_capabilities=tuple(made.values())
+    )
     return compile_definitions(found, universe)
 
 
@@ -321,5 +323,5 @@ def test_a_made_capability_requires_none_that_was_made() -> None:
         )
     }
     catalogue = compiled(made)
-    assert catalogue.made["m0"].inert
+    assert catalogue.runtime_capabilities["m0"].inert
     assert two("most", "user").grant("bob", catalogue).events == {"c:two"}

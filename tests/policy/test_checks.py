@@ -1,15 +1,82 @@
-"""Which of its tools a profile lists at once: the nearest word counts, pins add up."""
+"""What is wrong with a profile, and what is merely worth saying about it."""
 
 import itertools
 
 import pytest
-from tests.policy.texts import CAPABILITIES, EVENTS, compiled, event, granted, refused, told
+from tests.fakes import texts
+from tests.policy.texts import (
+    CAPABILITIES,
+    EVENTS,
+    compiled,
+    event,
+    granted,
+    refused,
+    told,
+    underlined,
+)
 
+from remit.kernel.authority.revision import compile_files
+from remit.model.event import EventSpec
 from remit.model.grant import Grant
+from remit.model.names import parse_event_name
+from remit.model.place import DefinitionError
 from remit.policy.compile import resolve
 from remit.policy.lint import lint
 from remit.policy.plan import compare, plan
 from remit.policy.resolve import grant_everything
+from remit.policy.universe import make_universe
+
+
+def test_a_denied_requirement_is_told_at_the_denial() -> None:
+    grant = granted("name: p\ncapabilities: [state_write]\ndisallowed_tools: [state:get]")
+    (warning,) = grant.warnings
+    assert told([warning]) == ["p0.yaml:3:20 broken_requirement"]
+    assert warning.message == "state_write is granted but state:get, which it requires, is denied"
+    assert warning.hint == "allow state:get, or switch state_write off"
+
+
+def test_each_denied_event_of_a_requirement_is_told() -> None:
+    profile = "{name: p, capabilities: [state_write], disallowed_tools: [state:get, state:list]}"
+    grant = granted(profile)
+    assert len(grant.warnings) == 2
+
+
+def test_a_denial_of_both_sides_breaks_nothing() -> None:
+    grant = granted('{name: p, capabilities: [state_write], disallowed_tools: ["state:*"]}')
+    assert grant.warnings == ()
+
+
+def test_a_denial_that_no_requirement_needs_is_fine() -> None:
+    assert (
+        granted("{name: p, capabilities: [state_write], disallowed_tools: [state:set]}").warnings
+        == ()
+    )
+
+
+def test_a_requirement_taken_by_its_old_name_is_told() -> None:
+    text = """
+capabilities:
+  read: {description: x, event_patterns: [state:get]}
+  write: {description: x, event_patterns: [state:set], requires: [read]}
+"""
+    events = (event("state:get", aliases=("store:read",)), "state:set")
+    profile = "name: p\ncapabilities: [write]\ndisallowed_tools: [store:read]"
+    codes = {warning.code for warning in compiled(text, profile, events=events).warnings}
+    assert codes == {"broken_requirement", "old_name"}
+
+
+def test_warnings_of_all_profiles_are_in_the_catalogue_in_order() -> None:
+    catalogue = compiled(
+        "capabilities:\n  a: {description: x, event_patterns: [no:such]}",
+        "name: q\nadditional_tools: [state:gett]",
+        "name: p\nadditional_tools: [agent:spwan]",
+    )
+    assert told(catalogue.warnings) == [
+        "capabilities.yaml:2:40 dead_pattern",
+        "p0.yaml:2:20 dead_pattern",
+        "p1.yaml:2:20 dead_pattern",
+    ]
+
 
 PARENT = "name: parent\nexposure: all\npinned: [state:get]\n"
 MIXIN = "name: mixin\nexposure: turn\npinned: ['message:*']\n"
@@ -192,3 +259,105 @@ def test_a_new_holder_is_told_of_no_change_of_exposure() -> None:
     _, grant = change("", "exposure: turn\n")
     nobody = Grant(profile="", revision=0, bits=0, events=frozenset())
     assert compare(nobody, grant).exposure_changed == ()
+
+
+CAPS = """
+capabilities:
+  plain: {description: a, event_patterns: [state:get]}
+  loose: {description: b, event_patterns: [state:list], config_schema: {type: object}}
+  tuned:
+    description: c
+    event_patterns: [state:set]
+    config_schema: {type: object, required: [level], properties: {level: {type: integer}}}
+    aliases: [old_tuned]
+  strict:
+    description: d
+    event_patterns: [state:delete]
+    config_schema: {minProperties: 1}
+  above: {description: e, requires: [tuned]}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        pytest.param("capabilities: [tuned]", "p0.yaml:2:16 missing_config", id="named-alone"),
+        pytest.param("capabilities: {tuned: true}", "p0.yaml:2:16 missing_config", id="a-flag"),
+        pytest.param("capabilities: [old_tuned]", "p0.yaml:2:16 missing_config", id="an-old-name"),
+        pytest.param("capabilities: [{ref: tuned}]", "p0.yaml:2:22 missing_config", id="an-entry"),
+        pytest.param(
+            "capabilities: [{ref: tuned, config: {}}]", "p0.yaml:2:22 missing_config", id="empty"
+        ),
+        pytest.param(
+            "capabilities: [{ref: tuned, config: {levle: 1}}]",
+            "p0.yaml:2:37 invalid_config",
+            id="a-typo",
+        ),
+        pytest.param("capabilities: [strict]", "p0.yaml:2:16 missing_config", id="another-rule"),
+        pytest.param("capabilities: [above]", "p0.yaml:2:16 missing_config", id="required-by-it"),
+        pytest.param(
+            "capabilities: [{ref: plain, config: {x: 1}}]",
+            "p0.yaml:2:37 invalid_config",
+            id="without-a-schema",
+        ),
+        pytest.param(
+            "components: [{name: capabilities, inline: [tuned]}]",
+            "p0.yaml:2:44 missing_config",
+            id="in-a-component",
+        ),
+    ],
+)
+def test_it_is_an_error_at_its_place(text: str, problem: str) -> None:
+    assert told(refused(CAPS, f"name: p\n{text}\n")) == [problem]
+
+
+def test_the_error_says_what_is_missing_and_how_to_write_it() -> None:
+    (problem,) = refused(CAPS, "name: p\ncapabilities: [above]\n")
+    assert problem.message == (
+        "'tuned', which 'above' requires, needs a configuration: \"level\" is a required property"
+    )
+    assert "{ref: tuned, config: {…}}" in problem.hint
+    assert underlined(problem) == "above"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "capabilities: [loose, {ref: plain, config: {}}]",
+        "capabilities: [{ref: tuned, config: {level: 1}}, above]",
+        "capabilities: {tuned: false}",
+        "capabilities: [{ref: strict, config: {x: 1}}]",
+    ],
+)
+def test_what_is_given_or_not_needed_is_fine(text: str) -> None:
+    granted(f"name: p\n{text}\n", capabilities=CAPS)
+
+
+def test_a_child_that_loses_the_configuration_of_its_parent_is_refused() -> None:
+    a = "{name: a, capabilities: [{ref: tuned, config: {level: 1}}]}"
+    compiled(CAPS, a, "{name: b, extends: a, capabilities: [tuned]}")
+    off = "{name: b, extends: a, capabilities: {tuned: false}}"
+    found = refused(CAPS, a, off, "{name: c, extends: b, capabilities: [tuned]}")
+    assert told(found) == ["p2.yaml:1:38 missing_config"]
+
+
+CATALOGUE = "  notes:\n    description: x\n    event_patterns: ['state:get']\n"
+UNIVERSE = make_universe([EventSpec(name=parse_event_name("state:get"))])
+
+
+@pytest.mark.parametrize("pattern", ["mcp:time:now", "mcp:time:*", "mcp:*"])
+@pytest.mark.parametrize("key", ["disallowed_tools", "approval_required"])
+def test_a_rule_about_an_outside_tool_that_is_gone_is_a_warning(key: str, pattern: str) -> None:
+    profile = f'capabilities: [notes]\n{key}: ["{pattern}"]\n'
+    catalogue = compile_files(texts(CATALOGUE, careful=profile), UNIVERSE).catalogue
+    [warning] = catalogue.warnings
+    assert warning.code in ("dead_denial", "dead_approval")
+    assert warning.place.file.endswith("careful.yaml")
+    assert pattern in warning.message
+
+
+@pytest.mark.parametrize("pattern", ["mcpx:time:now", "stat:get"])
+def test_any_other_rule_that_matches_nothing_stays_an_error(pattern: str) -> None:
+    profile = f'capabilities: [notes]\ndisallowed_tools: ["{pattern}"]\n'
+    with pytest.raises(DefinitionError, match="denies nothing"):
+        compile_files(texts(CATALOGUE, careful=profile), UNIVERSE)

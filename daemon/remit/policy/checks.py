@@ -1,13 +1,21 @@
-"""What is wrong with a profile, and what is merely worth saying about it."""
+"""What is wrong with a profile, and what is merely worth saying about it.
 
-from remit.model.composition import KNOWN_MODEL_TOOLS, Composition, ToolEntry
+The configuration of a capability stands in a file or in a request; whether its schema is content is
+checked here and nowhere later. A capability without a schema takes no configuration.
+"""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from remit.model.composition import KNOWN_MODEL_TOOLS, Composition, Flag, ToolEntry
+from remit.model.event import SEARCH
 from remit.model.grant import Grant
 from remit.model.names import did_you_mean
-from remit.model.place import Place, Problem
+from remit.model.place import REQUEST, Place, Problem, Severity
+from remit.model.schema import config_mistakes, shown
 from remit.model.upstream import NAMESPACE
 from remit.policy.catalogue import Catalogue, dead_pattern
-from remit.policy.ceiling import ceiling_warnings
-from remit.policy.exposure import exposure_warnings
 from remit.policy.layers import Layer
 
 
@@ -77,7 +85,7 @@ def _named_events(catalogue: Catalogue) -> set[str]:
         placed.pattern.prefix
         for definition in catalogue.capabilities.values()
         for placed in definition.event_patterns or ()
-        if placed.pattern.exact and definition.id not in catalogue.made
+        if placed.pattern.exact and definition.id not in catalogue.runtime_capabilities
     }
 
 
@@ -95,8 +103,8 @@ def grant_warnings(
         *_flag_warnings(catalogue, layer, grant),
         *_review_warnings(composition, grant),
         *_broken_requirements(catalogue, composition, layer, grant),
-        *exposure_warnings(catalogue, layer, grant),
-        *ceiling_warnings(catalogue, layer),
+        *_exposure_warnings(catalogue, layer, grant),
+        *_ceiling_warnings(catalogue, layer),
     ]
 
 
@@ -208,3 +216,121 @@ def _taken(catalogue: Catalogue, layer: Layer, grant: Grant) -> dict[str, list[t
                 touched[name] = left & ~bits
     # What `max_effect` takes is nobody's mistake: it is there to take a part of what comes.
     return {name: found for name, found in taken.items() if found}
+
+
+def _exposure_warnings(catalogue: Catalogue, layer: Layer, grant: Grant) -> list[Problem]:
+    """Tools that nobody could find, and pins that list nothing."""
+    tools = catalogue.universe.bits_of(grant.exposed)
+    for share in grant.shares:
+        tools |= share.exposed  # theirs as soon as its author holds it
+    pins = (_pin_warning(catalogue, entry, tools, grant.profile) for entry in layer.pinned)
+    return [*_search_warnings(layer, grant), *(warning for warning in pins if warning)]
+
+
+def _search_warnings(layer: Layer, grant: Grant) -> list[Problem]:
+    said = layer.exposure
+    if said is None or said.mode == "all" or SEARCH in grant.events:
+        return []
+    message = (
+        f"{said.mode!r} has no effect: {grant.profile!r} may not search, so all tools are listed"
+    )
+    hint = f"allow {SEARCH}, or write 'exposure: all'"
+    return [_warning(said.place, "nothing_to_find", message, hint)]
+
+
+def _pin_warning(
+    catalogue: Catalogue, entry: ToolEntry, tools: int, profile: str
+) -> Problem | None:
+    universe = catalogue.universe
+    if entry.pattern is None:
+        message = f"{entry.text!r} is no event, and only events can be pinned"
+        return _warning(entry.place, "dead_pin", message, "an event has a colon, as in 'state:get'")
+    covered = universe.denied_by(entry.pattern)
+    if not covered:
+        hint = did_you_mean(entry.text, universe.names)
+        return _warning(entry.place, "dead_pattern", f"no event matches {entry.text!r}", hint)
+    if covered & tools:
+        return None
+    message = f"{entry.text!r} is none of the tools of the profile {profile!r}"
+    hint = "give it a capability that shows it in tool lists, or take the pin away"
+    return _warning(entry.place, "dead_pin", message, hint)
+
+
+def _ceiling_warnings(catalogue: Catalogue, layer: Layer) -> list[Problem]:
+    """Entries of tool lists of which the ceiling leaves nothing."""
+    ceiling = layer.max_effect
+    if ceiling is None:
+        return []
+    universe, problems = catalogue.universe, []
+    for entry in layer.allowed:
+        bits = universe.granted_by(entry.pattern) if entry.pattern else 0
+        if entry.model_tool or (bits and not bits & universe.at_most[ceiling.effect]):
+            message = f"{entry.text!r} is not given: {ceiling} lets nothing of it through"
+            hint = f"take it out, or raise what {ceiling.place} says"
+            problems.append(
+                Problem(entry.place, "above_max_effect", message, hint, severity="warning")
+            )
+    return problems
+
+
+class MissingConfig(msgspec.Struct, frozen=True):
+    """A capability that is held without the configuration that its schema needs."""
+
+    flag: Flag
+    """What brings it."""
+    capability: str
+    needed: str
+    brought: bool = False
+    """Whether the flag names something else, which requires it."""
+
+    @property
+    def problem(self) -> Problem:
+        """The same as an error of the files, or of a request."""
+        name = self.capability
+        brings = f", which {self.flag.capability!r} requires," if self.brought else ""
+        message = f"{name!r}{brings} needs a configuration: {self.needed}"
+        hint = f"write {{ref: {name}, config: {{…}}}}; its schema: remit gives {name} --json"
+        return Problem(self.flag.place, "missing_config", message, hint)
+
+
+def missing_configs(catalogue: Catalogue, layer: Layer) -> list[MissingConfig]:
+    """What a profile switches on, or brings along, without what its schema needs."""
+    found = []
+    for name, flag in layer.flags.items():
+        if not flag.on or (name in catalogue.runtime_capabilities and flag.place != REQUEST):
+            continue  # an edit of the files must not fail because of what somebody made
+        for member in catalogue.closures.get(name, ()):
+            said = layer.flags.get(member)
+            is_said = said is not None and said.on
+            if member != name and is_said:
+                continue  # it speaks for itself
+            config = said.config if said is not None and is_said else None
+            schema = catalogue.capabilities[member].config_schema
+            mistakes = () if config or schema is None else config_mistakes(schema, {})
+            if mistakes:
+                found.append(MissingConfig(flag, member, mistakes[0].message, member != name))
+    return found
+
+
+def written_problems(catalogue: Catalogue, flag: Flag) -> Iterator[Problem]:
+    """What is wrong with a configuration as it was written, each at its own place."""
+    definition = catalogue.capabilities.get(catalogue.names.get(flag.capability, ""))
+    if definition is None or not flag.config:
+        return
+    hint = f"its schema is shown by: remit gives {flag.capability} --json"
+    # An edit of the files must not fail because of what somebody made at run time.
+    severity: Severity = "warning" if definition.id in catalogue.runtime_capabilities else "error"
+    if definition.config_schema is None:
+        message = f"{flag.capability!r} has no config_schema, so it takes no configuration"
+        hint = "leave it out, or give the capability a config_schema"
+        place = flag.places.get((), flag.place)
+        yield Problem(place, "invalid_config", message, hint, severity)
+        return
+    for mistake in config_mistakes(definition.config_schema, flag.config):
+        path = mistake.path
+        while path and path not in flag.places:
+            path = path[:-1]
+        message = f"the configuration of {flag.capability!r} does not fit: {mistake.message}"
+        place = flag.places.get(path, flag.place)
+        message = f"{message} ({shown(mistake.path)})"
+        yield Problem(place, "invalid_config", message, hint, severity)

@@ -23,7 +23,7 @@ from report import INSTALL, Report, shortest, use_checkout
 
 use_checkout()
 
-from remit.features.web.markdown import convert_page  # noqa: E402 - after the checkout can be imported
+from remit.features.web.page import convert_page  # noqa: E402 - after the checkout can be imported
 
 Convert = Callable[[str], str]
 

@@ -23,8 +23,8 @@ from stage import Daemon, Stage, arguments, new_folder, report
 import remit_client
 from remit.errors import DeniedError, FetchError
 from remit.errors import RemitError as OurError
-from remit.features.web.dialing import CheckedBackend
 from remit.features.web.fetch import Fetcher
+from remit.features.web.target import CheckedBackend
 from remit.model.paths import WebAccess
 from remit_client.errors import RemitError
 

@@ -10,8 +10,8 @@ import httpcore
 from anyio.abc import ByteStream, SocketAttribute
 from anyio.streams.tls import TLSListener
 
-from remit.features.web.dialing import CheckedBackend
 from remit.features.web.fetch import Bounds, Fetcher
+from remit.features.web.target import CheckedBackend
 from remit.model.paths import HostRules, WebAccess
 
 Play = Callable[[ByteStream], Awaitable[None]]

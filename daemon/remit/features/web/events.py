@@ -12,7 +12,7 @@ from remit.model.paths import HostRules
 from remit.policy.queries import givers_of
 
 if TYPE_CHECKING:
-    from remit.features.web.fetch import Fetched
+    from remit.features.web.fetch import FetchResult
 
 EVENT = "web:web_fetch"
 
@@ -48,8 +48,7 @@ async def web_fetch(
         as_text: turn HTML into plain text, unless as_markdown is set.
     """
     # httpx costs 0.3 s and 10 MB, which only those who fetch have to pay.
-    from remit.features.web.fetch import Fetcher  # noqa: PLC0415
-    from remit.features.web.slots import SLOTS  # noqa: PLC0415
+    from remit.features.web.fetch import SLOTS, Fetcher  # noqa: PLC0415
 
     wanted: Literal["markdown", "text", ""]
     wanted = "markdown" if as_markdown else "text" if as_text else ""
@@ -112,7 +111,7 @@ async def _write_down(ctx: Context, url: str, error: DeniedError) -> None:
 
 
 async def _answer(
-    url: str, method: str, wanted: Literal["markdown", "text", ""], fetched: "Fetched"
+    url: str, method: str, wanted: Literal["markdown", "text", ""], fetched: "FetchResult"
 ) -> dict[str, Any]:
     head = fetched.head
     answer: dict[str, Any] = {

@@ -1,10 +1,13 @@
 """Fetching from hosts that nobody trusts: every hop is checked, every wait and every byte counted.
 
 No cookies, no proxy, no password and nothing else of the environment goes along. httpcore is used
-without httpx around it, because all that httpx adds would have to be switched off here.
+without httpx around it, because all that httpx adds would have to be switched off here. Each fetch
+may hold some megabytes for half a minute, so few run at once.
 """
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
 from functools import cache
 from ssl import SSLContext
 from typing import Any, Literal
@@ -16,10 +19,9 @@ import httpx
 import msgspec
 
 from remit import __version__
-from remit.errors import DeniedError, FetchError, InvalidDataError
-from remit.features.web.dialing import CheckedBackend
-from remit.features.web.head import Body, Head
-from remit.features.web.target import Target, parse_target
+from remit.errors import DeniedError, FetchError, InvalidDataError, LimitError
+from remit.features.web.response import Body, ResponseHead
+from remit.features.web.target import CheckedBackend, Target, parse_target
 from remit.model.paths import HostRules, WebAccess
 
 Method = Literal["GET", "HEAD"]
@@ -34,6 +36,10 @@ _HEADERS = (
 )
 _ENCODINGS = frozenset({"", "gzip", "x-gzip", "deflate"})
 _BODILESS = frozenset({204, 205, 304})
+IN_ALL = 32
+"""Fetches that run at once."""
+OF_ONE_TREE = 4
+"""So that no agent, with all its children, takes the places of all others."""
 
 
 class Bounds(msgspec.Struct, frozen=True):
@@ -46,12 +52,12 @@ class Bounds(msgspec.Struct, frozen=True):
     """Bytes of a body, both before and after it is decompressed."""
 
 
-class Fetched(msgspec.Struct, frozen=True):
+class FetchResult(msgspec.Struct, frozen=True):
     """An answer from outside."""
 
     url: str
     """Where it came from in the end."""
-    head: Head
+    head: ResponseHead
     body: bytes | None = None
     """None: there is none, or none that could be read as text."""
     cut: Cut = ""
@@ -81,7 +87,7 @@ class Fetcher:
         self._bounds = bounds or Bounds()
         self._backend = backend or self._checked
 
-    async def fetch(self, url: str, method: Method = "GET") -> Fetched:
+    async def fetch(self, url: str, method: Method = "GET") -> FetchResult:
         """Fetch, over up to five redirects.
 
         Raises:
@@ -112,7 +118,7 @@ class Fetcher:
             message = f"the host {target.host!r} is not one that you may fetch from"
             raise DeniedError(message, reason="limit", hint="an operator lists hosts")
 
-    async def _hop(self, target: Target, method: Method) -> Fetched:
+    async def _hop(self, target: Target, method: Method) -> FetchResult:
         pool = httpcore.AsyncConnectionPool(
             ssl_context=_ssl_context() if target.scheme == "https" else None,
             max_connections=1,
@@ -145,9 +151,11 @@ class Fetcher:
             message = f"{target.name!r} does not speak HTTP: {str(error)[:200]}"
             raise FetchError(message, reason="protocol") from error
 
-    async def _read(self, target: Target, method: Method, response: httpcore.Response) -> Fetched:
-        head = Head.read(response.status, response.headers)
-        nothing = Fetched(target.url, head)
+    async def _read(
+        self, target: Target, method: Method, response: httpcore.Response
+    ) -> FetchResult:
+        head = ResponseHead.read(response.status, response.headers)
+        nothing = FetchResult(target.url, head)
         if head.location or method == "HEAD" or head.status in _BODILESS:
             return nothing
         if not head.is_textual or head.encoding not in _ENCODINGS:
@@ -156,7 +164,7 @@ class Fetcher:
         cut: Cut = "time"
         with anyio.move_on_after(self._bounds.body):
             cut = await _drain(response, body)
-        return Fetched(target.url, head, bytes(body.data), cut)
+        return FetchResult(target.url, head, bytes(body.data), cut)
 
 
 async def _drain(response: httpcore.Response, body: Body) -> Cut:
@@ -192,3 +200,35 @@ def _request(target: Target, method: Method) -> httpcore.Request:
 def _ssl_context() -> SSLContext:
     """Made once: reading the authorities takes longer than most pages."""
     return httpx.create_ssl_context(trust_env=False)
+
+
+class FetchSlots:
+    """Places for fetches; one too many of a tree is refused, one too many in all waits."""
+
+    def __init__(self) -> None:
+        self._places = anyio.CapacityLimiter(IN_ALL)
+        self._taken: Counter[str] = Counter()
+
+    @asynccontextmanager
+    async def place(self, root: str) -> AsyncGenerator[None]:
+        """Hold a place for the tree of agents under `root`.
+
+        Raises:
+            LimitError: the tree has all that it gets.
+        """
+        if self._taken[root] >= OF_ONE_TREE:
+            raise LimitError(
+                f"{OF_ONE_TREE} fetches of yours are under way",
+                hint="wait for one of them",
+                details={"limit": "web_fetch", "retry_after": 1.0},
+            )
+        self._taken[root] += 1
+        try:
+            async with self._places:
+                yield
+        finally:
+            self._taken[root] -= 1
+            self._taken += Counter()  # forget who has none
+
+
+SLOTS = FetchSlots()

@@ -10,9 +10,9 @@ from anyio.abc import ByteStream
 from tests.fakes import Desk, texts
 from tests.features.web.web_server import Server, moved, page, serving
 
-from remit.features.web import markdown as page_text
+from remit.features.web import page as page_text
+from remit.features.web.fetch import OF_ONE_TREE
 from remit.features.web.page import CONTENT_BYTES, LEFT_OUT
-from remit.features.web.slots import OF_ONE_TREE
 from remit.kernel.dispatch.loading import load_handlers
 from remit.kernel.dispatch.registry import REGISTRY
 from remit.model.agent import Agent, AgentSpec
@@ -196,7 +196,7 @@ async def test_an_answer_fits_into_a_message_however_large_the_page(
 async def test_a_page_that_cannot_be_converted_comes_as_it_is(
     desk: Desk, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(page_text, "SECONDS", 0.001)
+    monkeypatch.setattr(page_text, "CONVERSION_SECONDS", 0.001)
     server.answers["/"] = page(HTML, "text/html")
     found = await fetch(desk, server, as_markdown=True)
     assert (found["format"], found["content"]) == ("raw", HTML.decode())

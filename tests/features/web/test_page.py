@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remit.features.web.charset import decode_page, find_codec
+from remit.features.web.page import decode_page, find_codec
 
 
 @pytest.mark.parametrize(

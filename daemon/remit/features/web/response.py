@@ -1,4 +1,7 @@
-"""What the head of an answer says about what is fetched, as far as it can be believed."""
+"""An answer of a web server: what its head says, as far as it can be believed, and its body.
+
+The body is decompressed as it comes and never beyond a limit.
+"""
 
 import posixpath
 import re
@@ -42,14 +45,14 @@ _PARAMETER = re.compile(
 _OTHER_SETS = re.compile(r"(utf-8|iso-8859-1)'[^']*'(.*)", re.IGNORECASE)
 
 
-class Head(msgspec.Struct, frozen=True):
+class ResponseHead(msgspec.Struct, frozen=True):
     """The status of an answer and its headers; of one that came twice the first counts."""
 
     status: int
     headers: dict[str, str]
 
     @classmethod
-    def read(cls, status: int, headers: Iterable[tuple[bytes, bytes]]) -> "Head":
+    def read(cls, status: int, headers: Iterable[tuple[bytes, bytes]]) -> "ResponseHead":
         """Take in what came over the wire."""
         found: dict[str, str] = {}
         for name, value in headers:
@@ -142,9 +145,6 @@ def _base(name: str) -> str:
     last = posixpath.basename(name.replace("\\", "/").rstrip("/"))
     shown = _shown(last)
     return "" if shown in {".", ".."} else shown
-
-
-# The body of an answer, decompressed as it comes and never beyond a limit.
 
 
 _GZIP = 31

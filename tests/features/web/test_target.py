@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from remit.features.web.addresses import is_private, is_public, parse_address
+from remit.features.web.target import is_private, is_public, parse_address
 
 REFUSED_V4 = [
     "0.0.0.0/8",

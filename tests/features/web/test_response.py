@@ -1,13 +1,19 @@
-"""What the head of an answer says, as far as it can be believed."""
+"""The head of an answer is believed as far as it can be; its body keeps within its limit."""
+
+import tracemalloc
+import zlib
 
 import pytest
 
-from remit.features.web.head import Head
+from remit.features.web.response import Body, ResponseHead
+
+BOMB = 50_000_000
+LIMIT = 10_000
 
 
-def head(**headers: str) -> Head:
+def head(**headers: str) -> ResponseHead:
     named = ((name.replace("_", "-").encode(), value.encode()) for name, value in headers.items())
-    return Head.read(200, named)
+    return ResponseHead.read(200, named)
 
 
 @pytest.mark.parametrize(
@@ -66,3 +72,25 @@ def test_a_length_that_is_none_is_not_believed(text: str) -> None:
 def test_a_page_without_a_media_type_is_known_by_its_start() -> None:
     assert head().is_page(b"\n <!DOCTYPE html><p>")
     assert not head(content_type="text/plain").is_page(b"<html>")
+
+
+@pytest.mark.parametrize(("encoding", "wbits"), [("gzip", 31), ("deflate", 15), ("deflate", -15)])
+def test_a_bomb_is_never_inflated_beyond_the_limit(encoding: str, wbits: int) -> None:
+    packer = zlib.compressobj(9, zlib.DEFLATED, wbits)
+    bomb = packer.compress(bytes(BOMB)) + packer.flush()
+    body = Body(encoding, limit=LIMIT * 100)
+    tracemalloc.start()
+    body.feed(bomb)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert body.is_full
+    assert len(body.data) == LIMIT * 100
+    assert peak < BOMB / 10
+
+
+def test_what_is_not_compressed_is_taken_as_it_is() -> None:
+    body = Body("", limit=LIMIT)
+    body.feed(b"a")
+    body.feed(b"b")
+    body.end()
+    assert (bytes(body.data), body.is_full, body.is_broken) == (b"ab", False, False)

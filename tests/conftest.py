@@ -3,10 +3,12 @@
 import ctypes
 import gc
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from tests.stores import TemporaryStore
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -41,6 +43,13 @@ def _resident() -> int:
 def anyio_backend() -> str:
     """asyncio only: pyzmq's authenticator needs it."""
     return "asyncio"
+
+
+@pytest.fixture(autouse=True)
+def close_stores() -> Iterator[None]:
+    """No test leaves a store open."""
+    yield
+    TemporaryStore.close_all()
 
 
 @pytest.fixture(scope="session")

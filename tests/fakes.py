@@ -1,7 +1,9 @@
-"""A daemon without a socket: the real dispatcher, handlers and policy over a store in memory."""
+"""A daemon without a socket: the real dispatcher, handlers and policy over a temporary store."""
 
 from collections.abc import Mapping
 from typing import Any
+
+from tests.stores import TemporaryStore
 
 from remit.app.assemble import Cards, make_services
 from remit.app.handlers import BUILT_IN
@@ -13,7 +15,6 @@ from remit.kernel.dispatch.dispatcher import Dispatcher
 from remit.kernel.dispatch.handler import Handler
 from remit.kernel.dispatch.loading import load_handlers
 from remit.kernel.dispatch.registry import REGISTRY
-from remit.kernel.store.memory import MemoryStore
 from remit.model.agent import Agent, AgentSpec
 from remit.model.principal import OPERATOR, Principal
 from remit_client.wire import Answer
@@ -46,14 +47,20 @@ class Desk:
     """Everything behind the socket. It is asked by profile: each profile has one agent."""
 
     def __init__(
-        self, handlers: Mapping[str, Handler], files: Files, *, cards: Cards | None = None
+        self,
+        handlers: Mapping[str, Handler],
+        files: Files,
+        *,
+        cards: Cards | None = None,
+        store: TemporaryStore | None = None,
     ) -> None:
         self.files = files
+        self.store = store or TemporaryStore()
         self.authority = Authority(HandlerTable(handlers), lambda: self.files)
         self.keyring = KeyRing("operator-key", self.authority.fleet)
         self.services = make_services(
             self.authority,
-            MemoryStore(clock=lambda: 0.0),
+            self.store,
             self.keyring,
             clock=lambda: 0.0,
             wall_clock=lambda: 0.0,

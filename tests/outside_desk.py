@@ -8,6 +8,7 @@ from typing import Any
 
 import anyio
 from tests.fakes import built_in_handlers, texts
+from tests.stores import TemporaryStore
 
 from remit.app.assemble import make_services
 from remit.errors import UnavailableError
@@ -19,7 +20,6 @@ from remit.kernel.authority.handlers import HandlerTable
 from remit.kernel.authority.keyring import KeyRing
 from remit.kernel.authority.revision import Authority
 from remit.kernel.dispatch.dispatcher import Dispatcher
-from remit.kernel.store.memory import MemoryStore
 from remit.model.agent import Agent, AgentSpec
 from remit.model.principal import OPERATOR, Principal
 from remit.model.upstream import Upstream, UpstreamTool
@@ -126,7 +126,7 @@ class OutsideDesk:
         self.authority = Authority(restored.table, lambda: files)
         self.services = make_services(
             self.authority,
-            MemoryStore(clock=lambda: self.now),
+            TemporaryStore(clock=lambda: self.now),
             KeyRing("operator-key", self.authority.fleet),
             clock=lambda: self.now,
             wall_clock=lambda: self.now,

@@ -1,32 +1,19 @@
 """The stores that must keep the contract, and what its tests share."""
 
-import tempfile
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
-
 import msgspec
 
-from remit.kernel.store.memory import MemoryStore
 from remit.kernel.store.protocol import Store
 from remit.kernel.store.records import AgentRecord, AuditEntry, Review
 from remit.kernel.store.sqlite import SqliteStore
 
 NOW = 1_700_000_000.0
-KINDS = ("memory", "sqlite")
+KINDS = ("sqlite",)
 
 
 def make_store(kind: str, folder: str) -> Store:
-    """A fresh store whose clock stands still."""
-    if kind == "memory":
-        return MemoryStore(clock=lambda: NOW)
+    """A store in that folder whose clock stands still."""
+    assert kind == "sqlite"
     return SqliteStore(f"{folder}/remit.db", clock=lambda: NOW)
-
-
-@asynccontextmanager
-async def both_stores() -> AsyncGenerator[tuple[Store, Store]]:
-    with tempfile.TemporaryDirectory() as folder:
-        async with make_store("memory", folder) as memory, make_store("sqlite", folder) as sqlite:
-            yield memory, sqlite
 
 
 def public_key(number: int) -> str:

@@ -1,10 +1,24 @@
-"""The memory store is a stand-in for the real one: nobody can tell them apart."""
+"""A store that was closed and opened again answers everything like one that stayed open.
 
+So nothing that a store remembers beside its tables differs from them, and no use of it ends in
+anything but an answer or a refusal.
+"""
+
+import tempfile
 from typing import Any
 
-from hypothesis import given
+import pytest
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.contract.stores import NOW, agent, audit_entry, both_stores, public_key, review
+from tests.contract.stores import (
+    KINDS,
+    NOW,
+    agent,
+    audit_entry,
+    make_store,
+    public_key,
+    review,
+)
 
 from remit.errors import RemitError
 from remit.kernel.store.protocol import Store
@@ -168,42 +182,32 @@ async def outcome(store: Store, name: str, arguments: dict[str, Any]) -> object:
         return (error.code, error.message, error.hint, error.details)
 
 
-async def assert_same_answers(operations: list[Operation]) -> None:
-    async with both_stores() as (memory, sqlite):
-        for name, arguments in operations:
-            expected = await outcome(memory, name, arguments)
-            assert await outcome(sqlite, name, arguments) == expected
+async def assert_same_answers(kind: str, operations: list[Operation]) -> None:
+    with tempfile.TemporaryDirectory() as open_folder, tempfile.TemporaryDirectory() as folder:
+        async with make_store(kind, open_folder) as steady:
+            half = len(operations) // 2
+            for part in (operations[:half], operations[half:]):
+                async with make_store(kind, folder) as reopened:
+                    for name, arguments in part:
+                        expected = await outcome(steady, name, arguments)
+                        assert await outcome(reopened, name, arguments) == expected
 
 
-@given(operations=st.lists(STATE, max_size=25))
-async def test_no_use_of_state_tells_the_stores_apart(operations: list[Operation]) -> None:
-    await assert_same_answers(operations)
-
-
-@given(operations=st.lists(PRINCIPALS, max_size=25))
-async def test_no_use_of_keys_agents_sessions_and_mail_tells_the_stores_apart(
-    operations: list[Operation],
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "use",
+    [
+        pytest.param(STATE, id="state"),
+        pytest.param(PRINCIPALS, id="keys-agents-sessions-and-mail"),
+        pytest.param(FILES, id="files"),
+        pytest.param(AUDIT, id="the-audit-log"),
+        pytest.param(REVIEWING, id="reviews-and-blobs"),
+        pytest.param(BILLS, id="bills"),
+    ],
+)
+@settings(max_examples=50)
+@given(data=st.data())
+async def test_no_use_tells_whether_a_store_was_opened_again(
+    data: st.DataObject, use: st.SearchStrategy[Operation], kind: str
 ) -> None:
-    await assert_same_answers(operations)
-
-
-@given(operations=st.lists(FILES, max_size=25))
-async def test_no_use_of_files_tells_the_stores_apart(operations: list[Operation]) -> None:
-    await assert_same_answers(operations)
-
-
-@given(operations=st.lists(AUDIT, max_size=25))
-async def test_no_use_of_the_audit_log_tells_the_stores_apart(operations: list[Operation]) -> None:
-    await assert_same_answers(operations)
-
-
-@given(operations=st.lists(REVIEWING, max_size=25))
-async def test_no_use_of_reviews_and_blobs_tells_the_stores_apart(
-    operations: list[Operation],
-) -> None:
-    await assert_same_answers(operations)
-
-
-@given(operations=st.lists(BILLS, max_size=25))
-async def test_no_use_of_bills_tells_the_stores_apart(operations: list[Operation]) -> None:
-    await assert_same_answers(operations)
+    await assert_same_answers(kind, data.draw(st.lists(use, max_size=25)))

@@ -1,9 +1,11 @@
 """What every store promises of how much of the shared state somebody may have."""
 
+import tempfile
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.contract.stores import both_stores
+from tests.contract.stores import KINDS, make_store
 
 from remit.errors import LimitError
 from remit.kernel.store.protocol import Store
@@ -71,20 +73,30 @@ STEPS = st.lists(
 )
 
 
-@given(STEPS, st.integers(0, 4), st.integers(0, 40))
-async def test_all_stores_refuse_the_same(
-    steps: list[tuple[str, str, str, str]], keys: int, size: int
+def allowed(kept: dict[str, tuple[str, str]], key: str, by: str, value: str, *most: int) -> bool:
+    """The rule by adding everything up: no more than the limit, or not more than before."""
+    now = [_usage(state, by) for state in (kept, kept | {key: (by, value)})]
+    return all(after <= max(limit, before) for before, after, limit in zip(*now, most, strict=True))
+
+
+def _usage(kept: dict[str, tuple[str, str]], by: str) -> tuple[int, int]:
+    sizes = [len(k.encode()) + len(text) + 2 for k, (who, text) in kept.items() if who == by]
+    return len(sizes), sum(sizes)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(steps=STEPS, keys=st.integers(0, 4), size=st.integers(0, 40))
+async def test_what_a_store_counts_along_is_what_adding_up_gives(
+    steps: list[tuple[str, str, str, str]], keys: int, size: int, kind: str
 ) -> None:
-    async with both_stores() as stores:
-        for what, key, by, value in steps:
-            ends = []
-            for store in stores:
-                try:
-                    if what == "delete":
-                        await store.state_delete(key)
-                    else:
-                        await store.state_set(key, value, by, quota=StateQuota(keys, size))
-                    ends.append("done")
-                except LimitError as error:
-                    ends.append(str(error.details))
-            assert ends[0] == ends[1]
+    kept: dict[str, tuple[str, str]] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        async with make_store(kind, folder) as store:
+            for what, key, by, value in steps:
+                if what == "delete":
+                    assert await store.state_delete(key) == (kept.pop(key, None) is not None)
+                elif allowed(kept, key, by, value, keys, size):
+                    await store.state_set(key, value, by, quota=StateQuota(keys, size))
+                    kept[key] = (by, value)
+                else:
+                    await refused(store, key, by, StateQuota(keys, size), value)

@@ -5,8 +5,7 @@ from typing import Any
 import anyio
 import pytest
 from tests.faces.http.world import PATIENCE, World, served
-
-from remit.kernel.store.memory import MemoryStore
+from tests.stores import TemporaryStore
 
 
 async def status(world: World, headers: dict[str, str]) -> int:
@@ -152,7 +151,7 @@ async def test_a_call_that_runs_ends_when_its_caller_is_shut_out() -> None:
         name = made["agent_id"]
         gate = anyio.Event()
         store = world.desk.services.store
-        assert isinstance(store, MemoryStore)
+        assert isinstance(store, TemporaryStore)
         count = store.mail_count
 
         async def slow(to: str) -> int:

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.features.reviews.gated import GatedDesk
+from tests.stores import TemporaryStore
 
 from remit.kernel.audit.archive import Archive
 from remit.kernel.audit.log import Auditor
 from remit.kernel.audit.summary import MAX_BYTES, summary
-from remit.kernel.store.memory import MemoryStore
 from remit.kernel.store.records import AuditRow
 
 OPEN = "vault:open"
@@ -138,8 +138,8 @@ def test_a_summary_holds_no_long_value_and_no_secret(long: str, secret: str) -> 
 # ---- proof and rotation ----
 
 
-async def filled(folder: Path, *, keep: int, rows: int) -> tuple[Auditor, MemoryStore]:
-    store = MemoryStore(clock=lambda: 0.0)
+async def filled(folder: Path, *, keep: int, rows: int) -> tuple[Auditor, TemporaryStore]:
+    store = TemporaryStore(clock=lambda: 0.0)
     auditor = Auditor(
         store, clock=lambda: 1.0, show=lambda _: None, archive=Archive(folder), keep=keep
     )

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from tests.fakes import texts
 from tests.family import Family
+from tests.stores import TemporaryStore
 
 from remit.errors import StoreError
 from remit.kernel.dispatch.bills import DAYS, Bills
 from remit.kernel.dispatch.call import Call
-from remit.kernel.store.memory import MemoryStore
 from remit.kernel.store.records import BillBounds, BillDay, BillTurn
 from remit.model.descriptor import META_TOOL
 from remit_client.wire import Request
@@ -152,7 +152,7 @@ async def test_days_before_the_question_and_those_that_are_too_old_are_left_out(
     ]
 
 
-class FullStore(MemoryStore):
+class FullStore(TemporaryStore):
     """A store whose disk is full now and then."""
 
     is_full = False

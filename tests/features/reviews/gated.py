@@ -3,6 +3,7 @@
 from typing import Any
 
 from tests.fakes import built_in_handlers, texts
+from tests.stores import TemporaryStore
 
 from remit.app.assemble import make_services
 from remit.config.definitions.files import Files
@@ -13,7 +14,6 @@ from remit.kernel.authority.keyring import KeyRing
 from remit.kernel.authority.revision import Authority
 from remit.kernel.dispatch.dispatcher import Dispatcher
 from remit.kernel.dispatch.registry import Registry
-from remit.kernel.store.memory import MemoryStore
 from remit.model.agent import Agent, AgentSpec
 from remit.model.principal import OPERATOR, Principal
 from remit_client.wire import Answer
@@ -46,14 +46,14 @@ PROFILES = {
 
 
 class GatedDesk:
-    """The real dispatcher over a store in memory; `restarted` is the next daemon on that store."""
+    """The real dispatcher over a temporary store; `restarted` is the next daemon on that store."""
 
-    def __init__(self, store: MemoryStore | None = None, *, wait: float = 0.0) -> None:
+    def __init__(self, store: TemporaryStore | None = None, *, wait: float = 0.0) -> None:
         self.now = 1000.0
         self.ticks = 0.0
         self.runs: list[Any] = []
         self.wait = wait
-        self.store = store or MemoryStore(clock=lambda: self.now)
+        self.store = store or TemporaryStore(clock=lambda: self.now)
         self.files = texts(CATALOGUE, **PROFILES)
 
     async def open(self) -> "GatedDesk":

@@ -4,9 +4,9 @@ import anyio
 import anyio.lowlevel
 import pytest
 from tests.features.messages.circle import Circle, circle_files
+from tests.stores import TemporaryStore
 
 from remit.errors import StoreError
-from remit.kernel.store.memory import MemoryStore
 from remit.kernel.store.records import SessionRecord
 
 WIDER = "capabilities: [read, write, talk, web, spawn]\n"
@@ -178,7 +178,7 @@ async def test_a_reload_changes_what_there_is_and_not_what_a_session_takes(circl
 async def test_a_call_that_waited_runs_by_what_its_session_leaves_now(circle: Circle) -> None:
     """The session is narrowed while the call is being written down."""
     store = circle.services.store
-    assert isinstance(store, MemoryStore)
+    assert isinstance(store, TemporaryStore)
     await circle.open("boss", "t")
     append = store.audit_append
 
@@ -217,7 +217,7 @@ async def test_a_call_that_was_approved_runs_under_its_session(circle: Circle) -
     assert await circle.services.store.state_get("b/k") is None
 
 
-class FullStore(MemoryStore):
+class FullStore(TemporaryStore):
     """A store that keeps no more sessions."""
 
     async def session_put(self, record: SessionRecord) -> None:
@@ -240,7 +240,7 @@ async def test_what_cannot_be_written_narrows_all_the_same_and_opens_nothing(
     assert circle.authority.fleet.sessions.get("boss", "new") is None
 
 
-class LateStore(MemoryStore):
+class LateStore(TemporaryStore):
     """A store in whose time the owner is ended."""
 
     def __init__(self, circle: Circle) -> None:

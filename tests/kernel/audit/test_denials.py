@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 from tests.fakes import Desk, built_in_handlers, texts
+from tests.stores import TemporaryStore
 
 from remit.errors import StoreError
-from remit.kernel.store.memory import MemoryStore
 from remit_client.wire import Answer
 
 CATALOGUE = """
@@ -14,7 +14,7 @@ CATALOGUE = """
 """
 
 
-class Full(MemoryStore):
+class Full(TemporaryStore):
     """Takes no row while it is full."""
 
     full = False
@@ -26,16 +26,14 @@ class Full(MemoryStore):
 
 
 @pytest.fixture
-def store(monkeypatch: pytest.MonkeyPatch) -> Full:
-    made = Full(clock=lambda: 0.0)
-    monkeypatch.setattr("tests.fakes.MemoryStore", lambda **_options: made)
-    return made
+def store() -> Full:
+    return Full()
 
 
 @pytest.fixture
 def desk(store: Full) -> Desk:
     limited = "limits: {max_calls_per_minute: 10}\n"
-    return Desk(built_in_handlers(), texts(CATALOGUE, free="", limited=limited))
+    return Desk(built_in_handlers(), texts(CATALOGUE, free="", limited=limited), store=store)
 
 
 async def rows(desk: Desk, **where: Any) -> list[dict[str, Any]]:

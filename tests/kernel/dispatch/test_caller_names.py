@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.policy.texts import event, universe_of
+from tests.stores import TemporaryStore
 
 from remit.errors import StoreError
 from remit.kernel.dispatch.tool_names import CallerNames, event_named
-from remit.kernel.store.memory import MemoryStore
 from remit.model.event import EventSpec
 from remit.model.principal import Principal
 from remit.policy.tool_names import held_back, names_for, sure_name
@@ -40,7 +40,7 @@ STEPS = st.one_of(
 )
 
 
-class Disk(MemoryStore):
+class Disk(TemporaryStore):
     """A store whose disk can be full."""
 
     is_full = False
@@ -161,7 +161,7 @@ async def test_a_later_conflict_gives_the_newcomer_the_long_name() -> None:
 
 
 async def test_a_renamed_event_keeps_its_name_and_nobody_takes_it() -> None:
-    names = CallerNames(MemoryStore())
+    names = CallerNames(TemporaryStore())
     before = universe_of([event("a:old", tool="find")])
     assert await names.give(ANN, before, ["a:old"]) == {"a:old": "find"}
     after = universe_of(
@@ -175,7 +175,7 @@ async def test_a_renamed_event_keeps_its_name_and_nobody_takes_it() -> None:
 async def test_names_that_are_not_kept_can_only_ever_be_their_event(
     limits: dict[str, int],
 ) -> None:
-    names = CallerNames(MemoryStore(), **limits)
+    names = CallerNames(TemporaryStore(), **limits)
     universe = universe_of(["a:b", "c:d"])
     given = await names.give(ANN, universe, ["a:b", "c:d"])
     assert given == {"a:b": sure_name("a:b"), "c:d": sure_name("c:d")}
@@ -184,7 +184,7 @@ async def test_names_that_are_not_kept_can_only_ever_be_their_event(
 
 
 async def test_a_later_agent_of_the_same_name_begins_anew() -> None:
-    store = MemoryStore()
+    store = TemporaryStore()
     names = CallerNames(store)
     await names.give(ANN, universe_of(["a:b"]), ["a:b"])
     await store.agent_remove(["ann"])

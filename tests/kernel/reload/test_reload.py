@@ -6,6 +6,7 @@ import msgspec
 import pytest
 from structlog.testing import capture_logs
 from tests.fakes import texts
+from tests.stores import TemporaryStore
 
 from remit.config.definitions.files import Files, read_files
 from remit.kernel.authority.handlers import HandlerTable
@@ -14,7 +15,6 @@ from remit.kernel.authority.standing import LAST_GOOD
 from remit.kernel.dispatch.registry import Registry
 from remit.kernel.reload.last_good import GRANTS_BLOB
 from remit.kernel.reload.start import open_authority
-from remit.kernel.store.memory import MemoryStore
 from remit.model.place import DefinitionError
 
 CATALOGUE = "  lab: {description: d, event_patterns: ['lab:*']}\n"
@@ -30,34 +30,36 @@ def events(*names: str) -> HandlerTable:
     return HandlerTable(registry.handlers())
 
 
-async def start(store: MemoryStore, files: Files, *names: str) -> tuple[Authority, Any]:
+async def start(store: TemporaryStore, files: Files, *names: str) -> tuple[Authority, Any]:
     table = events(*(names or ("lab:cook", "lab:look")))
     return await open_authority(table, lambda: files, store)
 
 
 @pytest.fixture
-def store() -> MemoryStore:
-    return MemoryStore(clock=lambda: 0.0)
+def store() -> TemporaryStore:
+    return TemporaryStore(clock=lambda: 0.0)
 
 
-async def test_the_first_start_is_revision_one_and_no_change(store: MemoryStore) -> None:
+async def test_the_first_start_is_revision_one_and_no_change(store: TemporaryStore) -> None:
     authority, outcome = await start(store, GOOD)
     assert (authority.catalogue.revision, outcome) == (1, None)
 
 
-async def test_a_restart_without_a_change_keeps_the_number(store: MemoryStore) -> None:
+async def test_a_restart_without_a_change_keeps_the_number(store: TemporaryStore) -> None:
     await start(store, GOOD)
     authority, outcome = await start(store, GOOD)
     assert (authority.catalogue.revision, outcome) == (1, None)
 
 
-async def test_numbers_go_on_growing_over_restarts(store: MemoryStore) -> None:
+async def test_numbers_go_on_growing_over_restarts(store: TemporaryStore) -> None:
     for expected, files in enumerate((GOOD, NARROW, GOOD), start=1):
         authority, _ = await start(store, files)
         assert authority.catalogue.revision == expected
 
 
-async def test_what_was_edited_while_nothing_ran_is_told_at_the_start(store: MemoryStore) -> None:
+async def test_what_was_edited_while_nothing_ran_is_told_at_the_start(
+    store: TemporaryStore,
+) -> None:
     await start(store, NARROW)
     _, outcome = await start(store, GOOD)
     assert outcome.plan.changes["worker"].granted == ("lab:cook",)
@@ -67,7 +69,7 @@ GUARDS = "approval_required: [lab:cook]\ndisallowed_tools: [lab:look, Bash]\n"
 
 
 async def test_a_guard_that_was_dropped_while_nothing_ran_is_told_at_the_start(
-    store: MemoryStore,
+    store: TemporaryStore,
 ) -> None:
     guarded = texts(CATALOGUE, worker=f"capabilities: {{lab: true}}\n{GUARDS}")
     await start(store, guarded)
@@ -82,7 +84,9 @@ async def test_a_guard_that_was_dropped_while_nothing_ran_is_told_at_the_start(
 SHOWN = "exposure: turn\npinned: [lab:look]\nlauncher: {command: sh, env: {A: b}}\n"
 
 
-async def test_what_is_listed_and_started_is_no_change_at_every_start(store: MemoryStore) -> None:
+async def test_what_is_listed_and_started_is_no_change_at_every_start(
+    store: TemporaryStore,
+) -> None:
     hidden = CATALOGUE + "  shy: {description: d, event_patterns: [cell:look], mcp_tools: false}\n"
     worker = f"capabilities: [lab, shy]\n{SHOWN}"
     names = ("lab:cook", "lab:look", "cell:look")
@@ -100,7 +104,7 @@ async def test_what_is_listed_and_started_is_no_change_at_every_start(store: Mem
 
 
 async def test_a_capability_that_waits_for_review_is_no_change_at_every_start(
-    store: MemoryStore,
+    store: TemporaryStore,
 ) -> None:
     gated = texts(
         CATALOGUE.replace("d,", "d, security_review_required: true,"),
@@ -113,7 +117,7 @@ async def test_a_capability_that_waits_for_review_is_no_change_at_every_start(
 
 
 async def test_a_new_handler_under_a_granted_wildcard_is_a_new_revision_with_a_plan(
-    store: MemoryStore,
+    store: TemporaryStore,
 ) -> None:
     await start(store, GOOD, "lab:look")
     authority, outcome = await start(store, GOOD, "lab:look", "lab:explode")
@@ -121,7 +125,7 @@ async def test_a_new_handler_under_a_granted_wildcard_is_a_new_revision_with_a_p
     assert outcome.plan.changes["worker"].granted == ("lab:explode",)
 
 
-async def test_broken_files_are_passed_over_for_the_last_good_ones(store: MemoryStore) -> None:
+async def test_broken_files_are_passed_over_for_the_last_good_ones(store: TemporaryStore) -> None:
     await start(store, GOOD)
     with capture_logs() as logs:
         authority, outcome = await start(store, BROKEN)
@@ -133,14 +137,14 @@ async def test_broken_files_are_passed_over_for_the_last_good_ones(store: Memory
     assert again.is_stale, "the last good files outlive any number of restarts"
 
 
-async def test_broken_files_at_the_very_first_start_are_refused(store: MemoryStore) -> None:
+async def test_broken_files_at_the_very_first_start_are_refused(store: TemporaryStore) -> None:
     with pytest.raises(DefinitionError):
         await start(store, BROKEN)
     assert await store.blob_get(LAST_GOOD) is None
 
 
 @pytest.mark.parametrize("damage", [b"", b"\xc1", b"\x80", msgspec.msgpack.encode({"files": 1})])
-async def test_damaged_memory_counts_as_none(store: MemoryStore, damage: bytes) -> None:
+async def test_damaged_memory_counts_as_none(store: TemporaryStore, damage: bytes) -> None:
     await start(store, GOOD)
     await store.blob_put(LAST_GOOD, damage)
     await store.blob_put(GRANTS_BLOB, damage)
@@ -151,7 +155,7 @@ async def test_damaged_memory_counts_as_none(store: MemoryStore, damage: bytes) 
 
 
 async def test_last_good_files_that_no_longer_compile_do_not_hide_the_mistake(
-    store: MemoryStore,
+    store: TemporaryStore,
 ) -> None:
     await start(store, NARROW)
     with pytest.raises(DefinitionError) as caught:
@@ -160,7 +164,7 @@ async def test_last_good_files_that_no_longer_compile_do_not_hide_the_mistake(
 
 
 async def test_the_last_good_files_bring_the_files_that_they_name(
-    store: MemoryStore, tmp_path_factory: pytest.TempPathFactory
+    store: TemporaryStore, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     folder = tmp_path_factory.mktemp("site")
     compositions = folder / "compositions"

@@ -4,15 +4,15 @@ from typing import Any
 
 import pytest
 from tests.fakes import Desk, built_in_handlers, starter_files
+from tests.stores import TemporaryStore
 
 from remit.app.http import numbers_of, problems_of
 from remit.errors import StoreError
-from remit.kernel.store.memory import MemoryStore
 from remit.model.agent import Agent, AgentSpec
 from remit_client.keys import new_key
 
 
-class FillingStore(MemoryStore):
+class FillingStore(TemporaryStore):
     """Takes every write until it is full."""
 
     full = False
@@ -35,15 +35,13 @@ class FillingStore(MemoryStore):
 
 
 @pytest.fixture
-def store(monkeypatch: pytest.MonkeyPatch) -> FillingStore:
-    made = FillingStore(clock=lambda: 0.0)
-    monkeypatch.setattr("tests.fakes.MemoryStore", lambda **_options: made)
-    return made
+def store() -> FillingStore:
+    return FillingStore()
 
 
 @pytest.fixture
 def desk(store: FillingStore) -> Desk:
-    return Desk(built_in_handlers(), starter_files())
+    return Desk(built_in_handlers(), starter_files(), store=store)
 
 
 async def test_a_key_is_revoked_in_force_and_the_answer_says_that_it_is_not_kept(
@@ -103,7 +101,7 @@ async def test_a_full_disk_is_told_by_health_readiness_and_metrics(
     desk: Desk, store: FillingStore
 ) -> None:
     assert (await desk.ask("operator", "system:health"))["status"] == "ok"
-    store.is_full = True
+    store._reserve.is_spent = True
     health = await desk.ask("operator", "system:health")
     assert (health["status"], health["disk_full"]) == ("disk_full", True)
     (problem,) = await problems_of(desk.services)

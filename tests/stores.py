@@ -1,0 +1,66 @@
+"""Stores for tests: the real one on a temporary path, opened when it is first used."""
+
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ClassVar
+
+import anyio
+
+from remit.kernel.store.sqlite import SqliteStore
+from remit.kernel.store.worker import Worker
+
+_MOST_OPEN = 8
+
+
+class TemporaryStore(SqliteStore):
+    """A store that needs no `async with`: `close_stores` closes it behind the test.
+
+    One that outlives a test is opened again by the next one that uses it.
+    """
+
+    _opened: ClassVar[list["TemporaryStore"]] = []
+
+    def __init__(self, *, clock: Callable[[], float] = lambda: 0.0) -> None:
+        folder = tempfile.mkdtemp(prefix="remit-store-")
+        super().__init__(str(Path(folder, "remit.db")), clock=clock)
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        self._opening: anyio.Lock | None = None
+
+    async def write(self, function: Any, **options: Any) -> Any:
+        await self._ensure_open()
+        return await super().write(function, **options)
+
+    async def read(self, function: Any) -> Any:
+        await self._ensure_open()
+        return await super().read(function)
+
+    async def _ensure_open(self) -> None:
+        if self._writer is not None:
+            return
+        self._opening = self._opening or anyio.Lock()
+        async with self._opening:
+            if self._writer is None:
+                with anyio.CancelScope(shield=True):
+                    await self.__aenter__()
+                self._opened.append(self)
+                self.close_all(but=_MOST_OPEN)  # a test of hypothesis makes hundreds
+
+    @classmethod
+    def close_all(cls, *, but: int = 0) -> None:
+        """Close all `but` the newest; the loop in which they were used may be gone."""
+        while len(cls._opened) > but:
+            store = cls._opened.pop(0)
+            _stop(store._reader)
+            _stop(store._writer)
+            store._reader = store._writer = store._opening = None
+
+
+def _stop(worker: Worker | None) -> None:
+    if worker is not None:
+        worker._closed = True
+        worker._hand_over()
+        worker._jobs.put(None)
+        worker._thread.join()

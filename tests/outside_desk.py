@@ -12,10 +12,9 @@ from tests.stores import TemporaryStore
 
 from remit.app.assemble import make_services
 from remit.errors import UnavailableError
-from remit.features.upstreams.client.types import CallOutcome, Health, Listing, Progress
-from remit.features.upstreams.handler import serve_tool
-from remit.features.upstreams.restore import UpstreamSources, restore_servers
-from remit.features.upstreams.router import OnListed, Switchboard
+from remit.features.upstreams.client.state import CallOutcome, Health, Listing, OnListed, Progress
+from remit.features.upstreams.router import UpstreamRouter, upstream_handler
+from remit.features.upstreams.server import UpstreamSources, restore_servers
 from remit.kernel.authority.handlers import HandlerTable
 from remit.kernel.authority.keyring import KeyRing
 from remit.kernel.authority.revision import Authority
@@ -113,13 +112,13 @@ class OutsideDesk:
 
     @asynccontextmanager
     async def open(self) -> AsyncGenerator[None]:
-        board = Switchboard()
+        router = UpstreamRouter()
         restored = await restore_servers(
             HandlerTable(built_in_handlers()),
             self._read_now,
             self.folder,
-            board,
-            partial(serve_tool, board),
+            router,
+            partial(upstream_handler, router),
         )
         shared = "  outside:\n    description: x\n    event_patterns: ['mcp:*']\n"
         files = texts(shared + self._extra, **self._profiles)

@@ -7,9 +7,8 @@ import pytest
 from tests.cli.shell import Shell
 
 from remit.errors import ConflictError
-from remit.features.upstreams.edit import with_servers, without_server
+from remit.features.upstreams.edit import change_upstreams, with_servers, without_server
 from remit.features.upstreams.file import read_upstreams
-from remit.features.upstreams.store import change_upstreams
 from remit.model.upstream import Upstream
 
 COMMENTED = """\

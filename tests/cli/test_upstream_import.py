@@ -8,7 +8,7 @@ import pytest
 from tests.cli.shell import Shell
 
 from remit.features.upstreams.file import read_upstreams
-from remit.features.upstreams.hosts.importing import server_names
+from remit.features.upstreams.hosts import server_names
 from remit.model.upstream import Upstream
 
 TOKEN = "ghp_abcdefghijklmnop0123456789"  # noqa: S105 - not one, but it must be taken for one

@@ -12,7 +12,7 @@ import anyio
 
 from remit.errors import RemitError
 from remit.features.upstreams.client.client import Link
-from remit.features.upstreams.client.types import Listing
+from remit.features.upstreams.client.state import Listing
 from remit.model.upstream import Upstream, UpstreamTool
 
 EXAMPLES = {"integer": 2, "number": 2, "boolean": True, "string": "text", "object": {}, "array": []}

@@ -24,8 +24,8 @@ from remit.features.extensions.service import Extensions
 from remit.features.messages.mailbox import Mailbox
 from remit.features.reviews.approvals import Approvals
 from remit.features.reviews.capabilities import CapabilityReviews
-from remit.features.upstreams.restore import UpstreamSources, no_servers
 from remit.features.upstreams.reviews import ToolReviews
+from remit.features.upstreams.server import UpstreamSources, no_servers
 from remit.features.upstreams.service import Upstreams
 from remit.kernel.audit.archive import Archive
 from remit.kernel.audit.denials import WINDOW
@@ -133,7 +133,7 @@ def make_services(  # noqa: PLR0913 - one argument a part
         clock=wall_clock,
     )
     finder.on_folders = courier.all_lists_changed
-    finder.unavailable = lambda: upstreams.board.unavailable
+    finder.unavailable = lambda: upstreams.router.unavailable
     return Services(
         upstreams=upstreams,
         names=CallerNames(store),

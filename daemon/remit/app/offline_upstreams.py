@@ -5,29 +5,16 @@ what is wrong with it.
 """
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from remit.config.settings.home import Home
 from remit.config.settings.table import Settings
-from remit.errors import UnavailableError
 from remit.kernel.dispatch.handler import Handler
 from remit.model.place import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from remit.features.upstreams.file import UpstreamFile
     from remit.features.upstreams.pins import Pins
-
-
-class _NoBoard:
-    """There is nothing behind the events of a command."""
-
-    async def call(
-        self, handler: Any, _arguments: dict[str, Any], _report: "Callable[..., None] | None", /
-    ) -> dict[str, Any]:
-        message = f"{handler.spec.name} is answered by a daemon only"
-        raise UnavailableError(message, hint="start one: remit serve")
 
 
 def upstream_handlers(settings: Settings) -> dict[str, Handler]:
@@ -35,10 +22,13 @@ def upstream_handlers(settings: Settings) -> dict[str, Handler]:
     file = _file(settings)
     if file.errors or not file.upstreams:
         return {}
-    from remit.features.upstreams.handler import serve_tool  # noqa: PLC0415 - as below
-    from remit.features.upstreams.table import handlers_of  # noqa: PLC0415
+    from remit.features.upstreams.router import (  # noqa: PLC0415 - as below
+        UpstreamRouter,
+        handlers_of,
+        upstream_handler,
+    )
 
-    known, serve = _pins(settings, file).known, partial(serve_tool, _NoBoard())
+    known, serve = _pins(settings, file).known, partial(upstream_handler, UpstreamRouter())
     handlers: dict[str, Handler] = {}
     for one in file.upstreams:
         if one.name in known:

@@ -19,11 +19,10 @@ from remit.app.workbench import load_universe
 from remit.config.settings.table import Settings
 from remit.errors import RemitError
 from remit.features.upstreams.client.client import Link
-from remit.features.upstreams.client.types import Listing
-from remit.features.upstreams.pinning import after_listing
+from remit.features.upstreams.client.state import Listing
 from remit.features.upstreams.pins import KnownServer, Pins
 from remit.features.upstreams.secrets import secret_value
-from remit.features.upstreams.trust import Judge, neighbours_of
+from remit.features.upstreams.trust import Judge, after_listing, neighbours_of
 from remit.kernel.processes.tether import tethered
 from remit.model.upstream import Upstream
 from remit.policy.tool_names import visible

@@ -11,10 +11,9 @@ import anyio
 from remit.config.settings.home import Home
 from remit.config.settings.table import Settings
 from remit.features.upstreams.file import read_upstreams, upstreams_path
-from remit.features.upstreams.handler import serve_tool
-from remit.features.upstreams.restore import UpstreamSources, restore_servers
-from remit.features.upstreams.router import Switchboard
+from remit.features.upstreams.router import UpstreamRouter, upstream_handler
 from remit.features.upstreams.secrets import secret_value
+from remit.features.upstreams.server import UpstreamSources, restore_servers
 from remit.kernel.authority.handlers import HandlerTable
 from remit.kernel.dispatch.services import Services
 from remit.kernel.processes.tether import tethered
@@ -23,7 +22,8 @@ from remit.model.principal import Cause
 from remit.model.upstream import Upstream
 
 if TYPE_CHECKING:
-    from remit.features.upstreams.router import Line, OnListed
+    from remit.features.upstreams.client.state import OnListed
+    from remit.features.upstreams.router import ServerClient
 
 _LOOK_SECONDS = 0.5
 
@@ -36,7 +36,7 @@ async def configured_servers(settings: Settings, table: HandlerTable) -> Upstrea
     home, path = Home(settings.home), upstreams_path(settings)
     launcher = tethered(str(home.path.resolve()))
 
-    def make_link(upstream: Upstream, on_listed: "OnListed") -> "Line":
+    def make_link(upstream: Upstream, on_listed: "OnListed") -> "ServerClient":
         from remit.features.upstreams.client.client import Link  # noqa: PLC0415 - only who has servers pays for it
 
         return Link(upstream, secret=secret_value, on_listed=on_listed, launcher=launcher)
@@ -44,9 +44,9 @@ async def configured_servers(settings: Settings, table: HandlerTable) -> Upstrea
     def read() -> tuple[Upstream, ...]:
         return read_upstreams(path)
 
-    board = Switchboard()
-    serve = partial(serve_tool, board)
-    restored = await restore_servers(table, read, home.upstreams, board, serve)
+    router = UpstreamRouter()
+    serve = partial(upstream_handler, router)
+    restored = await restore_servers(table, read, home.upstreams, router, serve)
     return UpstreamSources(read, home.upstreams, make_link, restored)
 
 

@@ -299,8 +299,7 @@ def _upstream_obstacle(settings: Settings, event: str) -> Obstacle | None:
     if not server_of(event):
         return None
     from remit.features.upstreams.file import inspect_upstreams, upstreams_path  # noqa: PLC0415
-    from remit.features.upstreams.obstacle import upstream_obstacle  # noqa: PLC0415
-    from remit.features.upstreams.pins import read_pins  # noqa: PLC0415 - only for upstream tools
+    from remit.features.upstreams.pins import read_pins, upstream_obstacle  # noqa: PLC0415
 
     upstreams = inspect_upstreams(upstreams_path(settings)).upstreams
     known = read_pins(Home(settings.home).upstreams, [one.name for one in upstreams]).known

@@ -24,9 +24,8 @@ from remit.config.settings.home import Home
 from remit.config.settings.lock import running_pid
 from remit.config.settings.table import Settings
 from remit.errors import NotFoundError
-from remit.features.upstreams.edit import check_entries, without_server
+from remit.features.upstreams.edit import change_upstreams, check_entries, without_server
 from remit.features.upstreams.file import STARTS, TRUST, inspect_upstreams, upstreams_path
-from remit.features.upstreams.store import change_upstreams
 from remit.model.names import did_you_mean
 from remit.model.place import DefinitionError
 

@@ -23,11 +23,15 @@ from remit.config.settings.home import Home
 from remit.config.settings.lock import running_pid
 from remit.config.settings.table import Settings
 from remit.errors import ConflictError, NotFoundError, RemitError
-from remit.features.upstreams.edit import with_servers
+from remit.features.upstreams.edit import change_upstreams, with_servers
 from remit.features.upstreams.file import TRUST, UpstreamFile, inspect_upstreams, upstreams_path
-from remit.features.upstreams.hosts.files import HostFile, read_host_file
-from remit.features.upstreams.hosts.importing import HostImport, server_names, take_servers
-from remit.features.upstreams.store import change_upstreams
+from remit.features.upstreams.hosts import (
+    HostFile,
+    HostImport,
+    read_host_file,
+    server_names,
+    take_servers,
+)
 from remit.model.names import did_you_mean
 from remit.model.place import DefinitionError
 

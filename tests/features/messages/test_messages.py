@@ -4,18 +4,20 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.features.upstreams.switchboard import Switchboard
+from tests.features.messages.agent_desk import AgentDesk
 
 from remit.features.messages.events import CHANNEL_LIMIT, DATA_LIMIT
 from remit.kernel.bus.bus import MAX_SUBSCRIPTIONS
 
 
 @pytest.fixture
-def board() -> Switchboard:
-    return Switchboard()
+def board() -> AgentDesk:
+    return AgentDesk()
 
 
-async def test_what_is_said_on_a_channel_reaches_those_who_listen_there(board: Switchboard) -> None:
+async def test_what_is_said_on_a_channel_reaches_those_who_listen_there(
+    board: AgentDesk,
+) -> None:
     ann, bob, cleo = (board.line(name) for name in ("ann", "bob", "cleo"))
     assert await bob.ask("message:subscribe", {"channels": ["team/b", "team/a"]}) == {
         "channels": ["team/a", "team/b"]
@@ -29,7 +31,7 @@ async def test_what_is_said_on_a_channel_reaches_those_who_listen_there(board: S
     assert ann.heard == cleo.heard == []
 
 
-async def test_a_connection_that_listens_twice_hears_once(board: Switchboard) -> None:
+async def test_a_connection_that_listens_twice_hears_once(board: AgentDesk) -> None:
     ann, bob = board.line("ann"), board.line("bob")
     await bob.ask("message:subscribe", {"channels": ["team", "team"]})
     await bob.ask("message:subscribe", {"channels": ["team"]})
@@ -38,7 +40,7 @@ async def test_a_connection_that_listens_twice_hears_once(board: Switchboard) ->
     assert len(bob.heard) == 1
 
 
-async def test_subscriptions_belong_to_a_connection_and_end_with_it(board: Switchboard) -> None:
+async def test_subscriptions_belong_to_a_connection_and_end_with_it(board: AgentDesk) -> None:
     ann, first, second = board.line("ann"), board.line("bob"), board.line("bob")
     await first.ask("message:subscribe", {"channels": ["team"]})
     await first.ask("event:subscribe", {"patterns": ["state:*"]})
@@ -50,7 +52,7 @@ async def test_subscriptions_belong_to_a_connection_and_end_with_it(board: Switc
     assert await ann.ask("message:publish", {"channel": "team", "data": 1}) == {"delivered": 0}
 
 
-async def test_after_unsubscribing_nothing_is_heard(board: Switchboard) -> None:
+async def test_after_unsubscribing_nothing_is_heard(board: AgentDesk) -> None:
     ann, bob = board.line("ann"), board.line("bob")
     await bob.ask("message:subscribe", {"channels": ["team", "other"]})
     left = await bob.ask("message:unsubscribe", {"channels": ["team", "never"]})
@@ -60,7 +62,7 @@ async def test_after_unsubscribing_nothing_is_heard(board: Switchboard) -> None:
 
 
 async def test_messages_of_one_publisher_arrive_in_the_order_they_were_sent(
-    board: Switchboard,
+    board: AgentDesk,
 ) -> None:
     ann, bob = board.line("ann"), board.line("bob")
     await bob.ask("message:subscribe", {"channels": ["a", "b"]})
@@ -87,7 +89,7 @@ async def test_messages_of_one_publisher_arrive_in_the_order_they_were_sent(
     ],
 )
 async def test_a_channel_that_nobody_could_read_is_refused(
-    board: Switchboard, channel: object
+    board: AgentDesk, channel: object
 ) -> None:
     ann = board.line("ann")
     said = await ann.answer("message:publish", {"channel": channel, "data": 1})
@@ -98,11 +100,11 @@ async def test_a_channel_that_nobody_could_read_is_refused(
 
 
 @pytest.mark.parametrize("channel", ["a", "x" * CHANNEL_LIMIT, "team/a:b@c.d_e-f", "9"])
-async def test_a_channel_that_people_can_read_is_fine(board: Switchboard, channel: str) -> None:
+async def test_a_channel_that_people_can_read_is_fine(board: AgentDesk, channel: str) -> None:
     await board.line("ann").ask("message:subscribe", {"channels": [channel]})
 
 
-async def test_data_have_a_largest_size(board: Switchboard) -> None:
+async def test_data_have_a_largest_size(board: AgentDesk) -> None:
     ann = board.line("ann")
     fits = {"channel": "a", "data": "x" * (DATA_LIMIT - 2)}
     assert await ann.ask("message:publish", fits) == {"delivered": 0}
@@ -119,7 +121,7 @@ async def test_data_have_a_largest_size(board: Switchboard) -> None:
     ],
 )
 async def test_data_that_some_listener_could_not_be_sent_are_refused(
-    board: Switchboard, data: Any
+    board: AgentDesk, data: Any
 ) -> None:
     ann, bob = board.line("ann"), board.line("bob")
     await bob.ask("message:subscribe", {"channels": ["a"]})
@@ -127,7 +129,7 @@ async def test_data_that_some_listener_could_not_be_sent_are_refused(
     assert bob.heard == []
 
 
-async def test_a_connection_asks_for_a_bounded_number_of_things(board: Switchboard) -> None:
+async def test_a_connection_asks_for_a_bounded_number_of_things(board: AgentDesk) -> None:
     ann = board.line("ann")
     some = [f"c{number}" for number in range(MAX_SUBSCRIPTIONS)]
     assert await ann.refused("message:subscribe", {"channels": [*some, "more"]}) == "invalid_data"
@@ -136,7 +138,9 @@ async def test_a_connection_asks_for_a_bounded_number_of_things(board: Switchboa
     assert await ann.refused("event:subscribe", {"patterns": ["a:*"]}) == "limit_exceeded"
 
 
-async def test_a_caller_without_a_connection_is_told_where_to_subscribe(board: Switchboard) -> None:
+async def test_a_caller_without_a_connection_is_told_where_to_subscribe(
+    board: AgentDesk,
+) -> None:
     for event, data in (
         ("message:subscribe", {"channels": ["a"]}),
         ("message:unsubscribe", {"channels": ["a"]}),

@@ -1,16 +1,16 @@
 """conversation:*: channels that only their participants use."""
 
 import pytest
-from tests.features.upstreams.switchboard import Line, Switchboard
+from tests.features.messages.agent_desk import AgentDesk, Line
 
 from remit.kernel.bus import conversations
 from remit.model.agent import Agent, AgentSpec
 
 
 @pytest.fixture
-def board() -> Switchboard:
+def board() -> AgentDesk:
     """Lead with two helpers, and a stranger."""
-    board = Switchboard()
+    board = AgentDesk()
     board.line("lead")
     board.line("tim", parent="lead")
     board.line("tom", parent="lead")
@@ -23,7 +23,7 @@ async def open_one(line: Line, *participants: str) -> str:
     return str(made["channel"])
 
 
-async def test_participants_talk_and_nobody_else_hears(board: Switchboard) -> None:
+async def test_participants_talk_and_nobody_else_hears(board: AgentDesk) -> None:
     lead, tim, tom = board.line("lead"), board.line("tim"), board.line("tom")
     channel = await open_one(lead, "tim")
     await tim.ask("message:subscribe", {"channels": [channel]})
@@ -35,7 +35,7 @@ async def test_participants_talk_and_nobody_else_hears(board: Switchboard) -> No
 
 @pytest.mark.parametrize("who", ["tom", "eve"])
 async def test_others_hear_the_same_as_about_a_conversation_that_is_not_there(
-    board: Switchboard, who: str
+    board: AgentDesk, who: str
 ) -> None:
     channel, other = await open_one(board.line("lead"), "tim"), board.line(who)
     nowhere = "conversation/" + "0" * 32
@@ -57,7 +57,7 @@ async def test_others_hear_the_same_as_about_a_conversation_that_is_not_there(
     assert await other.ask("message:subscriptions") == {"channels": [], "patterns": []}
 
 
-async def test_active_lists_what_the_caller_takes_part_in(board: Switchboard) -> None:
+async def test_active_lists_what_the_caller_takes_part_in(board: AgentDesk) -> None:
     lead, tim, eve = board.line("lead"), board.line("tim"), board.line("eve")
     channels = {await open_one(lead, "tim"), await open_one(lead)}
     assert {
@@ -76,7 +76,7 @@ async def test_active_lists_what_the_caller_takes_part_in(board: Switchboard) ->
     assert first["items"] != rest["items"]
 
 
-async def test_only_agents_of_ones_own_tree_are_brought_in(board: Switchboard) -> None:
+async def test_only_agents_of_ones_own_tree_are_brought_in(board: AgentDesk) -> None:
     data = {"participants": ["eve"]}
     assert await board.line("lead").refused("conversation:create", data) == "unknown_agent"
     data = {"participants": ["nobody"]}
@@ -88,7 +88,7 @@ async def test_only_agents_of_ones_own_tree_are_brought_in(board: Switchboard) -
     await open_one(board.line("operator"), "eve", "tim")
 
 
-async def test_siblings_share_a_conversation_without_their_parent(board: Switchboard) -> None:
+async def test_siblings_share_a_conversation_without_their_parent(board: AgentDesk) -> None:
     lead, tim, tom = board.line("lead"), board.line("tim"), board.line("tom")
     channel = await open_one(tim, "tom")
     for one in (tim, tom):
@@ -111,7 +111,7 @@ FAMILY = {
 
 @pytest.mark.parametrize("caller", [*FAMILY, "operator"])
 async def test_whom_one_may_send_a_message_one_may_share_a_conversation_with(caller: str) -> None:
-    board = Switchboard()
+    board = AgentDesk()
     for name, parent in FAMILY.items():
         board.line(name, parent=parent)
     one, reached = board.line(caller), set()
@@ -133,7 +133,7 @@ async def test_whom_one_may_send_a_message_one_may_share_a_conversation_with(cal
 
 
 async def test_a_later_agent_with_the_same_name_and_key_does_not_take_part(
-    board: Switchboard,
+    board: AgentDesk,
 ) -> None:
     channel = await open_one(board.line("lead"), "tim")
     fleet = board.desk.authority.fleet
@@ -146,7 +146,7 @@ async def test_a_later_agent_with_the_same_name_and_key_does_not_take_part(
     )
 
 
-async def test_a_later_agent_of_the_same_name_does_not_take_part(board: Switchboard) -> None:
+async def test_a_later_agent_of_the_same_name_does_not_take_part(board: AgentDesk) -> None:
     channel = await open_one(board.line("lead"), "tim")
     fleet = board.desk.authority.fleet
     fleet.remove(["tim"])
@@ -158,7 +158,7 @@ async def test_a_later_agent_of_the_same_name_does_not_take_part(board: Switchbo
 
 
 async def test_a_creator_keeps_the_conversations_it_opened_last(
-    board: Switchboard, monkeypatch: pytest.MonkeyPatch
+    board: AgentDesk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(conversations, "MAX_BY_CREATOR", 3)
     lead = board.line("lead")
@@ -170,7 +170,7 @@ async def test_a_creator_keeps_the_conversations_it_opened_last(
 
 
 async def test_when_there_is_no_room_those_without_people_go_first(
-    board: Switchboard, monkeypatch: pytest.MonkeyPatch
+    board: AgentDesk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(conversations, "MAX_CONVERSATIONS", 2)
     await open_one(board.line("eve"))

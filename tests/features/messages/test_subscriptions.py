@@ -2,7 +2,7 @@
 
 import pytest
 from tests.fakes import built_in_handlers, texts
-from tests.features.upstreams.switchboard import Switchboard
+from tests.features.messages.agent_desk import AgentDesk
 
 from remit.model.principal import Cause
 
@@ -16,11 +16,11 @@ PUSHED = [
 
 
 @pytest.fixture
-def board() -> Switchboard:
-    return Switchboard()
+def board() -> AgentDesk:
+    return AgentDesk()
 
 
-async def test_changes_of_state_are_seen_by_those_who_may_change_it(board: Switchboard) -> None:
+async def test_changes_of_state_are_seen_by_those_who_may_change_it(board: AgentDesk) -> None:
     ann, kim, ned = (
         board.line("ann", "executor"), board.line("kim", "executor"), board.line("ned", "minimal"),
     )  # fmt: skip
@@ -50,7 +50,7 @@ def corner(*prefixes: str) -> str:
 
 async def test_who_works_in_a_part_of_the_state_hears_of_that_part_only() -> None:
     files = texts(STATE, all="", team=corner("team/"), none="limits: {state_prefixes: []}\n")
-    board = Switchboard(files)
+    board = AgentDesk(files)
     ann, kim, ned, tim = (
         board.line(name, profile)
         for name, profile in (("ann", "all"), ("kim", "team"), ("ned", "none"), ("tim", "all"))
@@ -70,7 +70,7 @@ async def test_who_works_in_a_part_of_the_state_hears_of_that_part_only() -> Non
 
 
 async def test_a_part_of_the_state_that_is_taken_away_is_not_heard_of_any_more() -> None:
-    board = Switchboard(texts(STATE, all="", team=corner("team/")))
+    board = AgentDesk(texts(STATE, all="", team=corner("team/")))
     ann, kim = board.line("ann", "all"), board.line("kim", "team")
     kid = board.line("kid", "all", parent="kim")
     for one in (kim, kid):
@@ -85,7 +85,7 @@ async def test_a_part_of_the_state_that_is_taken_away_is_not_heard_of_any_more()
 
 
 async def test_who_works_in_a_part_of_the_state_is_not_told_what_has_no_key() -> None:
-    board = Switchboard(texts(STATE, all="", team=corner("team/")))
+    board = AgentDesk(texts(STATE, all="", team=corner("team/")))
     kim, tim = board.line("kim", "team"), board.line("tim", "all")
     for one in (kim, tim):
         await one.ask("event:subscribe", {"patterns": ["state:*"]})
@@ -95,7 +95,7 @@ async def test_who_works_in_a_part_of_the_state_is_not_told_what_has_no_key() ->
 
 
 async def test_the_totals_of_a_list_count_only_the_callers_part_of_the_state() -> None:
-    board = Switchboard(texts(STATE, all="", team=corner("team/a/", "club/", "void/")))
+    board = AgentDesk(texts(STATE, all="", team=corner("team/a/", "club/", "void/")))
     ann, kim = board.line("ann", "all"), board.line("kim", "team")
     keys = ["club/1", "club/2", "team/1", "team/a/1", "team/a/2", "team/b/1", "zoo/1"]
     for key in keys:
@@ -117,7 +117,9 @@ async def test_the_totals_of_a_list_count_only_the_callers_part_of_the_state() -
         assert await kim.refused("state:get", {"key": key}) == "denied", "there or not"
 
 
-async def test_a_pattern_is_taken_in_the_same_way_whatever_it_covers(board: Switchboard) -> None:
+async def test_a_pattern_is_taken_in_the_same_way_whatever_it_covers(
+    board: AgentDesk,
+) -> None:
     ned = board.line("ned", "minimal")
     for pattern in ("state:set", "state:*", "no:such", "key:add", "*", "permission:check"):
         assert pattern in (await ned.ask("event:subscribe", {"patterns": [pattern]}))["patterns"]
@@ -125,7 +127,7 @@ async def test_a_pattern_is_taken_in_the_same_way_whatever_it_covers(board: Swit
 
 @pytest.mark.parametrize("pattern", ["", "state", "State:*", "a:**", "*:set", "a:b\n", "x" * 5000])
 async def test_a_pattern_that_cannot_be_read_is_refused_with_its_place(
-    board: Switchboard, pattern: str
+    board: AgentDesk, pattern: str
 ) -> None:
     ann = board.line("ann")
     for event in ("event:subscribe", "event:unsubscribe"):
@@ -136,7 +138,7 @@ async def test_a_pattern_that_cannot_be_read_is_refused_with_its_place(
     assert (await ann.ask("message:subscriptions"))["patterns"] == []
 
 
-async def test_after_unsubscribing_no_event_comes(board: Switchboard) -> None:
+async def test_after_unsubscribing_no_event_comes(board: AgentDesk) -> None:
     ann = board.line("ann", "executor")
     await ann.ask("event:subscribe", {"patterns": ["state:*", "message:*"]})
     left = await ann.ask("event:unsubscribe", {"patterns": ["state:*", "never:asked"]})
@@ -152,7 +154,7 @@ def test_these_events_are_pushed() -> None:
 
 @pytest.mark.parametrize("event", PUSHED)
 @pytest.mark.parametrize("data", [None, {}, {"odd": 1}, [1]])
-async def test_a_pushed_event_is_not_called(board: Switchboard, event: str, data: object) -> None:
+async def test_a_pushed_event_is_not_called(board: AgentDesk, event: str, data: object) -> None:
     answer = await board.line("operator").answer(event, data)
     assert answer.error is not None
     assert (answer.error.code, "is pushed, not called" in answer.error.message) == (
@@ -163,7 +165,7 @@ async def test_a_pushed_event_is_not_called(board: Switchboard, event: str, data
 
 
 async def test_who_may_not_see_a_pushed_event_is_denied_as_for_any_other(
-    board: Switchboard,
+    board: AgentDesk,
 ) -> None:
     ned = board.line("ned", "minimal")
     assert await ned.refused("audit:entry") == "denied"
@@ -171,7 +173,7 @@ async def test_who_may_not_see_a_pushed_event_is_denied_as_for_any_other(
     assert (await ned.ask("permission:check", {"event": "permission:changed"})).allowed is True
 
 
-async def test_help_shows_a_pushed_event_and_tool_lists_do_not(board: Switchboard) -> None:
+async def test_help_shows_a_pushed_event_and_tool_lists_do_not(board: AgentDesk) -> None:
     ann = board.line("ann")
     shown = await ann.ask("system:help", {"event": "message:direct"})
     assert shown["flags"]["pushed"] is True

@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 
 from remit.features.upstreams.client.client import Link
-from remit.features.upstreams.client.types import Health, Limits, Listing
+from remit.features.upstreams.client.state import Health, Limits, Listing
 from remit.model.upstream import Upstream
 
 SERVERS = Path(__file__).parent / "servers"

@@ -14,7 +14,7 @@ from remit.errors import (
     ToolFailedError,
     UnavailableError,
 )
-from remit.features.upstreams.client.types import Limits
+from remit.features.upstreams.client.state import Limits
 
 pytestmark = pytest.mark.anyio
 

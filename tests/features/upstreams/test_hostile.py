@@ -9,9 +9,9 @@ from mcp_types import JSONRPCResponse
 from tests.features.upstreams.kept import kept, process
 
 from remit.errors import InvalidDataError, ToolFailedError
-from remit.features.upstreams.client.message_filter import Sieve
-from remit.features.upstreams.client.output import Chatter, Masks
-from remit.features.upstreams.client.types import Limits
+from remit.features.upstreams.client.start import Chatter, Masks
+from remit.features.upstreams.client.state import Limits
+from remit.features.upstreams.client.transport import Sieve
 
 pytestmark = pytest.mark.anyio
 

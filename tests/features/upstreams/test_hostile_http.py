@@ -6,7 +6,7 @@ from tests.features.upstreams.kept import kept
 from tests.features.upstreams.test_http import SECRETS, at, site
 
 from remit.errors import RemitError
-from remit.features.upstreams.client.http import Guard, http_client
+from remit.features.upstreams.client.transport import Guard, http_client
 
 pytestmark = pytest.mark.anyio
 

@@ -6,10 +6,9 @@ import msgspec
 import pytest
 from tests.outside_desk import OutsideDesk
 
-from remit.features.upstreams.client.types import Listing
-from remit.features.upstreams.pinning import after_listing
+from remit.features.upstreams.client.state import Listing
 from remit.features.upstreams.pins import KnownServer, served_tools
-from remit.features.upstreams.trust import Judge, Neighbours
+from remit.features.upstreams.trust import Judge, Neighbours, after_listing
 from remit.features.upstreams.views import tool_diff
 from remit.model.upstream import Upstream, UpstreamTool
 

@@ -12,7 +12,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 from tests.features.upstreams.kept import SERVERS, kept
 
 from remit.errors import TooLargeError, UnavailableError
-from remit.features.upstreams.client.types import Limits
+from remit.features.upstreams.client.state import Limits
 from remit.model.upstream import Upstream
 
 pytestmark = pytest.mark.anyio

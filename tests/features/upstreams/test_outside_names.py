@@ -6,7 +6,8 @@ from typing import Any
 import msgspec
 from tests.outside_desk import OutsideDesk
 
-from remit.features.upstreams.pinning import CHANGED, NEW, held_for_review
+from remit.features.upstreams.pins import upstream_obstacle
+from remit.features.upstreams.trust import CHANGED, NEW
 from remit.model.principal import Principal
 from remit.model.upstream import Upstream, UpstreamTool
 
@@ -54,26 +55,28 @@ async def test_discovery_names_tools_as_the_lists_of_the_caller_do(tmp_path: Pat
         assert about.data["event"] == "mcp:south:search_fish"
 
 
-async def test_a_tool_that_is_held_says_since_when_and_why(tmp_path: Path) -> None:
+async def test_a_tool_that_is_held_says_why(tmp_path: Path) -> None:
     desk = OutsideDesk(tmp_path, NORTH, ASKS)
     desk.tools = {"north": [FISH], "asks": [FISH]}
 
-    def held(event: str) -> Any:
-        servers = desk.services.upstreams.servers.values()
-        return held_for_review({one.name: one.known for one in servers}, event)
+    def held(event: str) -> str:
+        servers = desk.services.upstreams.servers
+        known = {name: (one.upstream, one.known) for name, one in servers.items()}
+        found = upstream_obstacle(known, event)
+        return "" if found is None else f"{found.code}: {found.message}"
 
     async with desk.open():
         await desk.refresh("north")
         await desk.refresh("asks")
-        new = held("mcp:asks:search_fish")
-        assert (new.status, new.reason, new.since, new.tool) == ("pending", NEW, 1000, FISH.name)
-        assert held("mcp:north:search_fish") is None
+        assert held("mcp:asks:search_fish").endswith(f"is in quarantine: {NEW}")
         desk.now = 2000.0
         desk.tools["north"][:] = [msgspec.structs.replace(FISH, description="Other.")]
         await desk.refresh("north")
-        changed = held("mcp:north:search_fish")
-        assert (changed.status, changed.reason, changed.since) == ("pending", CHANGED, 2000)
+        assert held("mcp:north:search_fish").endswith(f"is in quarantine: {CHANGED}")
+        pin = desk.services.upstreams.servers["north"].known.tools["search_fish"]
+        assert pin.waiting_since == 2000
         assert (await desk.decide("tool:asks/search_fish", "reject")).ok
-        assert held("mcp:asks:search_fish").status == "rejected"
-        for other in ("mcp:asks:none", "mcp:nobody:x", "state:get", "mcp:x"):
-            assert held(other) is None
+        assert held("mcp:asks:search_fish").startswith("rejected: ")
+        assert held("mcp:asks:none").startswith("not_offered: ")
+        assert held("mcp:nobody:x").startswith("unknown_server: ")
+        assert held("state:get") == ""

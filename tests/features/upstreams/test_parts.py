@@ -8,12 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remit.features.upstreams.client.output import Masks, Pace
-from remit.features.upstreams.client.relisting import Eras, Patience
 from remit.features.upstreams.client.schema import Checker, takes_more_than, unusable
+from remit.features.upstreams.client.start import Masks, Pace
+from remit.features.upstreams.client.state import Eras, Limits, Patience
 from remit.features.upstreams.client.stdio import Lines
 from remit.features.upstreams.client.supervisor import Pauses
-from remit.features.upstreams.client.types import Limits
 
 
 @given(st.lists(st.binary(max_size=40)), st.integers(1, 30), st.integers(1, 50))

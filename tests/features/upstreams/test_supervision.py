@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 from tests.features.upstreams.kept import QUICK, ended, faulty, kept, lives
 
 from remit.errors import UnavailableError
-from remit.features.upstreams.client.types import Limits
+from remit.features.upstreams.client.state import Limits
 from remit.model.upstream import Upstream
 
 pytestmark = pytest.mark.anyio

@@ -14,7 +14,6 @@ from remit.features.upstreams.pins import (
     Pin,
     Pins,
     read_pins,
-    remove_pins,
     served_tools,
     write_pins,
 )
@@ -43,13 +42,6 @@ def test_what_is_written_is_read_again_by_its_owner_only(tmp_path: Path) -> None
     assert stat.S_IMODE(raw(folder).stat().st_mode) == 0o600
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert [path.name for path in folder.iterdir()] == ["time.json"]
-
-
-def test_what_is_forgotten_is_gone(tmp_path: Path) -> None:
-    write_pins(tmp_path, KNOWN)
-    assert remove_pins(tmp_path, "time")
-    assert not remove_pins(tmp_path, "time")
-    assert read_pins(tmp_path, ["time"]) == Pins()
 
 
 @pytest.mark.parametrize(

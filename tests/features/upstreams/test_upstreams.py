@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from tests.outside_desk import OutsideDesk
 
-from remit.features.upstreams.client.types import CallOutcome, Health
+from remit.features.upstreams.client.state import CallOutcome, Health
 from remit.kernel.dispatch.call import Call
 from remit.model.place import DefinitionError, Place, Problem
 from remit.model.principal import OPERATOR, Cause

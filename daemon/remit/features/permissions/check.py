@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import msgspec
 
 from remit.errors import InvalidDataError
-from remit.features.upstreams.obstacle import upstream_obstacle
+from remit.features.upstreams.pins import upstream_obstacle
 from remit.kernel.authority.explanation import (
     FindObstacle,
     explain_holder,

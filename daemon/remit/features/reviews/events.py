@@ -7,7 +7,6 @@ import msgspec
 from remit.errors import DeniedError, ExceedsParentError, InvalidDataError, NotFoundError
 from remit.features.cards import review_events as review_cards
 from remit.features.reviews import capability_events as review_capabilities
-from remit.features.upstreams import review_events as review_tools
 from remit.kernel.authority.approvals import APPROVAL, CAPABILITY, CARD, Pair, card_in
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.registry import event_handler
@@ -21,7 +20,8 @@ Note = Annotated[str, msgspec.Meta(max_length=1000)]
 Status = Literal["pending", "approved", "rejected", "lapsed", "expired"]
 
 _MOST_PAGES = 50
-_KINDS = frozenset({APPROVAL, CAPABILITY, CARD, review_tools.TOOL})
+TOOL = "tool"
+_KINDS = frozenset({APPROVAL, CAPABILITY, CARD, TOOL})
 _DECIDED: dict[str, ReviewStatus] = {"approve": "approved", "reject": "rejected"}
 
 
@@ -47,13 +47,15 @@ async def list_(
     items: list[dict[str, Any]] = []
     left_out = 0
     kinds = _KINDS if kind is None else {kind}
-    kinds = kinds if effect is None else kinds & {review_tools.TOOL}
+    kinds = kinds if effect is None else kinds & {TOOL}
     decided: ReviewStatus = "expired" if status == "lapsed" else status
     if CAPABILITY in kinds and not after:
         items += review_capabilities.listed(ctx, decided)
     if CARD in kinds and not after:
         items += await review_cards.listed(ctx, decided)
-    if review_tools.TOOL in kinds and not after:
+    if TOOL in kinds and not after:
+        from remit.features.upstreams import reviews as review_tools  # noqa: PLC0415 - with the daemon only
+
         tools, left_out = review_tools.listed(ctx, decided, effect)
         items += tools
     cursor = None
@@ -160,8 +162,10 @@ async def decide(
     card = card_in(id)
     if card is not None:
         return await review_cards.decide(ctx, card, _DECIDED[decision], note)
-    tool = review_tools.tool_in(id)
-    if tool is not None:
+    if id.startswith(f"{TOOL}:"):
+        from remit.features.upstreams import reviews as review_tools  # noqa: PLC0415 - the same
+
+        tool = id.partition(":")[2]
         return await review_tools.decide(ctx, tool, _DECIDED[decision], note, effect)
     if effect is not None:
         raise InvalidDataError("an effect is named for upstream tools alone", hint="leave it out")

@@ -1,7 +1,8 @@
 """What is known and pinned about each upstream server: `<home>/upstreams/NAME.json`.
 
 The file is written by the daemon and read by commands beside it, so that both know the events of
-upstream tools without starting a server. A file that is damaged is trusted in nothing.
+upstream tools without starting a server, and can tell why a tool is no event now. A file that is
+damaged is trusted in nothing.
 """
 
 import os
@@ -13,15 +14,15 @@ import msgspec
 
 from remit.config.settings.home_files import check_file
 from remit.errors import InvalidNameError
-from remit.model.names import EventName
+from remit.model.names import EventName, did_you_mean
 from remit.model.place import Place, Problem
 from remit.model.upstream import Upstream, UpstreamTool
-from remit.policy.tool_names import is_let_in, upstream_event
+from remit.policy.queries import Obstacle
+from remit.policy.tool_names import is_let_in, server_of, upstream_event
 
 MAX_FILE_BYTES = 64 << 20
 MAX_TOOLS = 10_000
 _FILE_MODE, _FOLDER_MODE = 0o600, 0o700
-
 FIRST_USE = "on_first_use"
 """The rule that trusts what is new, and who decided where it did."""
 Status = Literal["trusted", "pending", "rejected"]
@@ -172,23 +173,48 @@ def write_pins(folder: Path, known: KnownServer) -> None:
     _sync(folder)
 
 
-def remove_pins(folder: Path, name: str) -> bool:
-    """Forget what is known about a server; tells whether there was anything.
-
-    Raises:
-        OSError: it cannot be removed.
-    """
-    try:
-        (folder / f"{name}.json").unlink()
-    except FileNotFoundError:
-        return False
-    _sync(folder)
-    return True
-
-
 def _sync(folder: Path) -> None:
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+Servers = Mapping[str, tuple[Upstream, KnownServer | None]]
+"""Each server that is written down, with what is known about it."""
+
+
+def upstream_obstacle(servers: Servers, event: str) -> Obstacle | None:
+    """What keeps an upstream tool from being called; None for what is no name of one."""
+    name = server_of(event)
+    if not name:
+        return None
+    if name not in servers:
+        hint = did_you_mean(name, servers) or "remit upstream list"
+        return Obstacle("unknown_server", f"there is no upstream server {name!r}", hint)
+    upstream, known = servers[name]
+    pins = {} if known is None else known.tools
+    for tool, pin in pins.items():
+        if upstream_event(name, pin.segment) == event:
+            return _of_tool(upstream, tool, pin)
+    message = f"the upstream server {name!r} offers no such tool"
+    if known is None or not known.listed_at:
+        message = f"nobody has asked the upstream server {name!r} for its tools yet"
+    return Obstacle("not_offered", message, f"remit upstream check {name}")
+
+
+def _of_tool(upstream: Upstream, tool: str, pin: Pin) -> Obstacle:
+    named = f"the tool {tool!r} of {upstream.name!r}"
+    review = f"remit review approve 'tool:{upstream.name}/{tool}'"
+    if not is_let_in(upstream, tool):
+        hint = "change 'allow' or 'deny' there"
+        return Obstacle("kept_out", f"{named} is kept out by upstreams.yaml", hint)
+    if pin.gone:
+        message = f"{named} is not offered any more"
+        return Obstacle("gone", message, f"remit upstream check {upstream.name}")
+    if pin.status == "rejected":
+        return Obstacle("rejected", f"{named} was rejected by an operator", review)
+    why = f": {pin.reason}" if pin.reason else ""
+    hint = f"look at it with: remit review list --kind tool; then {review}"
+    return Obstacle("quarantine", f"{named} is in quarantine{why}", hint)

@@ -1,27 +1,31 @@
 """Reviews of upstream tools: what waits, and deciding about exactly what somebody was shown.
 
 A decision is about a fingerprint. Whoever decides names it, or is held to what was last shown: a
-server that changes a tool between the look and the yes gets no yes.
+server that changes a tool between the look and the yes gets no yes. Reviews are for those who see
+everything: whoever decides what every agent may be shown must not see only its own part.
 """
 
 import itertools
 import re
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import anyio
 import msgspec
 
 from remit.errors import ConflictError, InvalidDataError, NotFoundError, StoreError
-from remit.features.upstreams.pinning import NEW, decided, fingerprint_of, shown_of
 from remit.features.upstreams.pins import Pin, Status
 from remit.features.upstreams.server import UpstreamServer
 from remit.features.upstreams.service import Upstreams
-from remit.features.upstreams.views import seen
+from remit.features.upstreams.trust import NEW, SHARED, decided, fingerprint_of, shown_of
+from remit.features.upstreams.views import review_view, seen
 from remit.kernel.audit.log import Auditor
+from remit.kernel.dispatch.context import Context
+from remit.kernel.store.records import ReviewStatus
 from remit.model.event import Effect
 from remit.model.names import did_you_mean
 from remit.model.principal import Cause
+from remit.model.requests import BODY_BYTES
 from remit.policy.tool_names import effect_of
 
 TOOL = "tool"
@@ -33,6 +37,12 @@ _MOST_SHOWN = 20_000
 _MOST_TOLD = 5
 _MOST_HELD = 200
 LOOK = "remit review list --kind tool"
+_MOST = 200
+_STATUS: dict[ReviewStatus, Literal["pending", "trusted", "rejected"]] = {
+    "pending": "pending",
+    "approved": "trusted",
+    "rejected": "rejected",
+}
 
 
 class ToolDecision(msgspec.Struct, frozen=True):
@@ -217,7 +227,7 @@ class ToolReviews:
                 raise ConflictError(f"it is trusted, but not in force: {server.problem}")
             return
         for name in names:
-            self._upstreams.board.distrust(server.name, name)
+            self._upstreams.router.distrust(server.name, name)
         server.known = known
         await self._upstreams.events.put_in_force([server], decision.cause)
         try:
@@ -261,3 +271,46 @@ def _named(text: str, server: UpstreamServer) -> tuple[str, str]:
         message = f"{text!r} could be a tool of {server.name!r}, or {marked.group(1)!r} of it"
         raise ConflictError(message, hint="add '@' and the whole fingerprint of the one you mean")
     return marked.group(1), marked.group(2)
+
+
+def listed(
+    ctx: Context, status: ReviewStatus, effect: Effect | None = None
+) -> tuple[list[dict[str, Any]], int]:
+    """Tools of one status with what has changed, as many as fit, and how many were left out."""
+    if not ctx.sees_everything or status not in _STATUS:
+        return [], 0
+    reviews = ctx.services.tool_reviews
+    shown: list[dict[str, Any]] = []
+    room = BODY_BYTES // 2
+    found = reviews.with_status(_STATUS[status], effect)
+    for server, name, pin in found[:_MOST]:
+        entry = review_view(server, name, pin)
+        if status == "pending" and pin.status == "trusted":
+            entry |= {"status": status, "reasons": [f"{SHARED}: held back from who holds both"]}
+        room -= len(msgspec.json.encode(entry))
+        if room < 0 and shown:
+            break
+        reviews.show(ctx.principal.id, server.name, name, pin)
+        shown.append(entry)
+    return shown, len(found) - len(shown)
+
+
+async def decide(
+    ctx: Context, tool: str, status: ReviewStatus, note: str, effect: Effect | None
+) -> dict[str, Any]:
+    """Decide about a tool exactly as the caller was shown it."""
+    if not ctx.sees_everything:
+        raise NotFoundError(f"there is no review '{TOOL}:{tool}'")
+    cause = Cause("reviewed", by=ctx.principal.id, decision=ctx.decision)
+    done = await ctx.services.tool_reviews.decide(
+        tool, ToolDecision(_STATUS[status], ctx.principal.id, note, cause, effect)
+    )
+    server, known = done.server, done.server.known.tools
+    entries = [review_view(server, name, known[name]) for name in done.tools]
+    answer = {key: value for key, value in entries[0].items() if key != "diff"}
+    return answer | {
+        "status": status,
+        "decided": [{"tool": one["tool"], "fingerprint": one["fingerprint"]} for one in entries],
+        "held": done.held_items(),
+        "revision": ctx.kernel.authority.catalogue.revision,
+    }

@@ -1,23 +1,38 @@
-"""One upstream server while the daemon runs: how it is written down, its pins, and its link."""
+"""One upstream server while the daemon runs, and how all of them are restored at its start.
+
+What was trusted when the daemon last ran is served again before the first revision; no server is
+started for it. The table of handlers has exactly the events of the tools that are trusted.
+"""
 
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import anyio
+import anyio.to_thread
 import msgspec
 import structlog
 from anyio.abc import TaskGroup
 
-from remit.errors import RemitError
-from remit.features.upstreams.client.types import Health, LeftOut
-from remit.features.upstreams.pins import KnownServer
-from remit.features.upstreams.router import Line, OnListed
-from remit.model.upstream import Upstream
+from remit.errors import RemitError, UnavailableError
+from remit.features.upstreams.client.state import Health, LeftOut, OnListed
+from remit.features.upstreams.pins import KnownServer, read_pins, served_tools
+from remit.features.upstreams.router import (
+    Serve,
+    ServerClient,
+    UpstreamRouter,
+    handlers_of,
+)
+from remit.kernel.authority.handlers import HandlerTable
+from remit.model.event import EventSpec
+from remit.model.place import DefinitionError, Problem
+from remit.model.upstream import Upstream, UpstreamTool
 
 log = structlog.get_logger()
-
-MakeLink = Callable[[Upstream, OnListed], Line]
+MakeClient = Callable[[Upstream, OnListed], ServerClient]
 _MOST_TOLD = 5
 _REFRESH_SECONDS = 5.0
+Read = Callable[[], tuple[Upstream, ...]]
 
 
 class UpstreamServer:
@@ -32,7 +47,7 @@ class UpstreamServer:
         """Why its pins could not be written down; empty when they could."""
         self.left_out = 0
         self.left_out_reasons: tuple[LeftOut, ...] = ()
-        self.link: Line | None = None
+        self.link: ServerClient | None = None
         self._scope: anyio.CancelScope | None = None
         self._refreshing = False
 
@@ -46,13 +61,13 @@ class UpstreamServer:
         """How it is now."""
         return Health() if self.link is None else self.link.health
 
-    def start(self, link: Line, tasks: TaskGroup) -> None:
+    def start(self, link: ServerClient, tasks: TaskGroup) -> None:
         """Keep its link in a task of its own."""
         self.link = link
         self._scope = anyio.CancelScope()
         tasks.start_soon(self._keep, link, self._scope)
 
-    async def _keep(self, link: Line, scope: anyio.CancelScope) -> None:
+    async def _keep(self, link: ServerClient, scope: anyio.CancelScope) -> None:
         with scope:
             try:
                 await link.run()
@@ -123,3 +138,106 @@ def _reached(upstream: Upstream) -> Upstream:
     return msgspec.structs.replace(
         upstream, include=(), exclude=(), effects={}, trust="review", place=None
     )
+
+
+class Remembered(msgspec.Struct, frozen=True):
+    """A server as it is written down, and what is known about it."""
+
+    upstream: Upstream
+    known: KnownServer
+    problem: str = ""
+    """Why its events are not in force; empty when they are."""
+
+
+class RestoredServers(msgspec.Struct, frozen=True, eq=False):
+    """The table with the events of upstream tools, and the servers behind them."""
+
+    table: HandlerTable
+    router: UpstreamRouter
+    serve: Serve
+    servers: tuple[Remembered, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    """What is wrong with the file of servers, or with what is known about them."""
+
+
+class UpstreamSources(msgspec.Struct, frozen=True, eq=False):
+    """Where upstream servers are written down and their pins kept, and how one is reached."""
+
+    read: Read
+    folder: Path
+    make_link: MakeClient
+    restored: RestoredServers
+
+
+def no_servers(table: HandlerTable) -> UpstreamSources:
+    """Where there are no upstream servers."""
+
+    def make_link(upstream: Upstream, _on_listed: OnListed) -> ServerClient:
+        raise UnavailableError(f"{upstream.name!r} is not kept here")
+
+    def serve(_present: Any, spec: EventSpec, _tool: UpstreamTool, _fingerprint: str) -> Any:
+        raise UnavailableError(f"{spec.name!r} is not served here")
+
+    return UpstreamSources(
+        tuple, Path(), make_link, RestoredServers(table, UpstreamRouter(), serve)
+    )
+
+
+async def restore_servers(
+    table: HandlerTable, read: Read, folder: Path, router: UpstreamRouter, serve: Serve
+) -> RestoredServers:
+    """Serve what was trusted when the daemon last ran, before the first revision.
+
+    A file with mistakes names no servers; pins that cannot be read are no trust.
+    """
+    try:
+        upstreams = await anyio.to_thread.run_sync(read)
+    except DefinitionError as error:
+        told = [problem.to_json() for problem in error.problems]
+        log.error("upstreams_rejected", problems=told)  # noqa: TRY400 - they say it all
+        return RestoredServers(table, router, serve, (), error.problems)
+    names = [upstream.name for upstream in upstreams]
+    pins = await anyio.to_thread.run_sync(read_pins, folder, names)
+    for problem in pins.problems:
+        log.error("upstream_pins_damaged", problem=str(problem))
+    servers = []
+    for upstream in upstreams:
+        known = pins.known.get(upstream.name) or KnownServer(name=upstream.name)
+        why = ""
+        try:
+            table = with_server(table, upstream, known, serve)
+        except RemitError as error:
+            why = error.message
+            log.error("upstream_not_served", upstream=upstream.name, problem=why)  # noqa: TRY400
+        router.trust(upstream.name, trusted_in(table, upstream, known))
+        servers.append(Remembered(upstream, known, why))
+    return RestoredServers(table, router, serve, tuple(servers), pins.problems)
+
+
+def with_server(
+    table: HandlerTable, upstream: Upstream, known: KnownServer, serve: Serve
+) -> HandlerTable:
+    """The table with exactly the events of a server that are trusted; the same when it has them.
+
+    Raises:
+        ConflictError: there would be too many.
+        HandlerError: a name is somebody else's.
+    """
+    handlers = handlers_of(upstream, known, serve, table.by_event)
+    present = {name: table.by_event[name] for name in table.events_of(upstream.source)}
+    if handlers == present:  # handlers are compared by identity: calls that run keep theirs
+        return table
+    if not handlers:
+        return table.without_source(upstream.source)
+    return table.with_source(upstream.source, handlers)
+
+
+def trusted_in(table: HandlerTable, upstream: Upstream, known: KnownServer) -> dict[str, str]:
+    """The fingerprints of the tools that are in force and trusted."""
+    served = served_tools(upstream, known)
+    found = (table.by_event[name] for name in table.events_of(upstream.source) if name in served)
+    return {
+        handler.tool.name: handler.fingerprint
+        for handler in found
+        if known.tools[handler.tool.name].fingerprint == handler.fingerprint
+    }

@@ -1,11 +1,11 @@
-"""Upstream servers while the daemon runs: their links, their lists of tools, and their pins.
+"""The upstream servers of a daemon: their clients, their lists of tools, and the events in force.
 
-Each server has a link in a task of its own. What it lists is held against what is pinned; the
+Each server has a client in a task of its own. What it lists is held against what is pinned; the
 events of what is trusted are put in force as one revision for each list. Trust is taken away at
 once and given last: first it is written down, then it is in force.
 """
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -14,14 +14,24 @@ import anyio.to_thread
 import structlog
 from anyio.abc import TaskGroup
 
-from remit.errors import StoreError, UnavailableError
-from remit.features.upstreams.client.types import Listing
-from remit.features.upstreams.pinning import after_listing, fingerprint_of, unwritten
+from remit.errors import RemitError, StoreError, UnavailableError
+from remit.features.upstreams.client.state import Listing
 from remit.features.upstreams.pins import KnownServer, Pin, read_pins, write_pins
-from remit.features.upstreams.restore import UpstreamSources
-from remit.features.upstreams.server import UpstreamServer
-from remit.features.upstreams.specs import UpstreamEvents
-from remit.features.upstreams.table import trusted_in
+from remit.features.upstreams.router import Serve, UpstreamRouter
+from remit.features.upstreams.server import (
+    UpstreamServer,
+    UpstreamSources,
+    trusted_in,
+    with_server,
+)
+from remit.features.upstreams.trust import (
+    Judge,
+    after_listing,
+    fingerprint_of,
+    neighbours_of,
+    unwritten,
+)
+from remit.kernel.authority.handlers import HandlerTable
 from remit.kernel.authority.revision import Authority
 from remit.kernel.reload.audit import REJECTED
 from remit.kernel.reload.reload import Reloader
@@ -32,7 +42,6 @@ from remit.model.upstream import Upstream
 from remit.policy.tool_names import shares_name, upstream_event
 
 log = structlog.get_logger()
-
 CAUSE = Cause("events_changed")
 
 
@@ -65,8 +74,8 @@ class Upstreams:
         self.changing = anyio.Lock()
         """Held while pins change."""
         self._tasks: TaskGroup | None = None
-        self.board = sources.restored.board
-        self.board.on_doubt = self._doubt
+        self.router = sources.restored.router
+        self.router.on_doubt = self._doubt
         self.problems: tuple[Problem, ...] = sources.restored.problems
         """What is wrong with the file of servers; those of before it stay."""
         self.servers: dict[str, UpstreamServer] = {
@@ -74,7 +83,7 @@ class Upstreams:
             for one in sources.restored.servers
         }
         self.events = UpstreamEvents(
-            authority, reloader, self.board, self.servers, sources.restored.serve
+            authority, reloader, self.router, self.servers, sources.restored.serve
         )
 
     @property
@@ -108,7 +117,7 @@ class Upstreams:
 
         if self._tasks is not None:
             link = self._sources.make_link(server.upstream, listed)
-            self.board.connect(server.name, link)
+            self.router.connect(server.name, link)
             server.start(link, self._tasks)
 
     async def ask(self, server: UpstreamServer) -> None:
@@ -129,7 +138,7 @@ class Upstreams:
             return  # it was taken out or changed meanwhile
         origin = server.upstream.origin
         prints = {tool.name: fingerprint_of(tool, origin) for tool in listing.tools}
-        self.board.listed(server.name, prints)  # at once: nothing that differs is called again
+        self.router.listed(server.name, prints)  # at once: nothing that differs is called again
         async with self.changing:
             if self.servers.get(server.name) is not server:
                 return
@@ -139,8 +148,6 @@ class Upstreams:
 
     def _compare(self, server: UpstreamServer, listing: Listing) -> KnownServer:
         """In a thread: a thousand descriptions take a second to scan."""
-        from remit.features.upstreams.trust import Judge, neighbours_of  # noqa: PLC0415 - the scanner
-
         known = {one.name: one.known for one in list(self.servers.values())}
         judge = Judge(neighbours_of(server.name, self._authority.catalogue.universe, known))
         return after_listing(server.known, server.upstream, listing, judge, self._clock())
@@ -210,7 +217,7 @@ class Upstreams:
             server = self.servers[upstream.name] = UpstreamServer(upstream, known)
             touched.append(server)
             table = self._authority.current.table  # what stays as it was goes on without a gap
-            self.board.trust(server.name, trusted_in(table, upstream, known))
+            self.router.trust(server.name, trusted_in(table, upstream, known))
             self._start(server)
         for name, server in self.servers.items():
             if server.upstream != wanted[name]:
@@ -222,7 +229,7 @@ class Upstreams:
     def _end(self, server: UpstreamServer) -> None:
         """Stop a server; its tools cannot be called from this moment on."""
         self.servers.pop(server.name, None)
-        self.board.disconnect(server.name)
+        self.router.disconnect(server.name)
         server.stop()
 
     def _doubt(self, name: str) -> None:
@@ -239,3 +246,83 @@ def _living_last(
     found = {one.name: one for one in touched}
     found.update({name: living[name] for name in found if name in living})
     return list(found.values())
+
+
+class UpstreamEvents:
+    """Brings the events of servers to what is trusted of them."""
+
+    def __init__(
+        self,
+        authority: Authority,
+        reloader: Reloader,
+        router: UpstreamRouter,
+        living: dict[str, UpstreamServer],
+        serve: Serve,
+    ) -> None:
+        """Wire the parts.
+
+        Args:
+            authority: knows the handlers in force.
+            reloader: puts others in force.
+            router: where calls go.
+            living: the servers that there are; one that is not among them has no events.
+            serve: makes handlers.
+        """
+        self._authority = authority
+        self._reloader = reloader
+        self._router = router
+        self._living = living
+        self._serve = serve
+
+    async def put_in_force(self, servers: Iterable[UpstreamServer], cause: Cause) -> None:
+        """Bring the events of servers to what is trusted, all as one revision.
+
+        When that cannot be, each server is tried by itself. One whose events still cannot be put in
+        force is reported: it gets nothing new, and what it may not serve any more is taken away.
+        """
+        wanted = list(servers)
+        for server in wanted:
+            server.problem = ""
+        if await self._change(wanted, cause):
+            for server in wanted:
+                problem = await self._change([server], cause)
+                if problem:
+                    server.problem = problem
+                    await self._change([server], cause, narrow=True)
+        for server in wanted:
+            if server.problem:
+                log.error("upstream_not_served", upstream=server.name, problem=server.problem)
+            if self._lives(server):
+                table = self._authority.current.table
+                prints = trusted_in(table, server.upstream, server.known)
+                self._router.trust(server.name, prints)
+
+    def _lives(self, server: UpstreamServer) -> bool:
+        return self._living.get(server.name) is server
+
+    async def _change(
+        self, servers: list[UpstreamServer], cause: Cause, *, narrow: bool = False
+    ) -> str:
+        def change(table: HandlerTable) -> HandlerTable:
+            for server in servers:
+                table = self._changed(table, server, narrow=narrow)
+            return table
+
+        try:
+            await self._reloader.change_events(change, cause)
+        except RemitError as error:
+            return error.message
+        return ""
+
+    def _changed(
+        self, table: HandlerTable, server: UpstreamServer, *, narrow: bool
+    ) -> HandlerTable:
+        source = server.upstream.source
+        if not self._lives(server):
+            return table.without_source(source)
+        if not narrow:
+            return with_server(table, server.upstream, server.known, self._serve)
+        trusted = trusted_in(table, server.upstream, server.known)
+        present = {name: table.by_event[name] for name in table.events_of(source)}
+        left = {name: one for name, one in present.items() if one.tool.name in trusted}
+        return table if left == present else table.with_source(source, left)

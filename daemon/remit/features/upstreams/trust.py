@@ -1,22 +1,36 @@
-"""Whether an upstream tool may be trusted unseen, and whether it may be trusted at all.
+"""Which upstream tools are trusted: when a server lists them, and when somebody decides.
 
-Heavy to import (the scanner): only where upstream servers are listed.
+The same pins, list and judgement always give the same pins. A tool is trusted by its fingerprint;
+one that has another is not trusted, whatever was decided before, and one that goes back to what was
+trusted is trusted again. `Judge` says which tools may be trusted unseen, and which never.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
-from remit.features.scan.scanner import scan
-from remit.features.upstreams.pinning import SHARED
-from remit.features.upstreams.pins import KnownServer
+from remit.features.upstreams.client.state import Listing
+from remit.features.upstreams.pins import FIRST_USE, MAX_TOOLS, KnownServer, Pin, Status
 from remit.model.descriptor import CALL_TOOL, META_TOOL
-from remit.model.upstream import UpstreamTool
-from remit.policy.tool_names import server_of, tool_names, visible
+from remit.model.upstream import Upstream, UpstreamTool
+from remit.policy.tool_names import (
+    is_let_in,
+    segments,
+    server_of,
+    tool_names,
+    visible,
+)
 from remit.policy.universe import Universe
 from remit.text.confusables import look_of
 
+NEW = "it is new"
+CHANGED = "it has changed since it was trusted"
+MOVED = "its server is reached elsewhere than when it was trusted"
+CHANGED_UNSEEN = "it has changed since it was first seen"
+SHARED = "its name is that of a tool of remit"
+"""Such a tool is served, and held back from whoever holds both; see `policy.toolnames`."""
+_REASONS = 1_000
 MAX_DEFINITION = 262_144
 """Bytes of what a tool says about itself."""
 _RESERVED = frozenset({META_TOOL, CALL_TOOL})
@@ -26,6 +40,174 @@ _LONG_FORM = "mcp__"
 _LONGEST_NAME = 128
 _MOST_RULES = 3
 _MOST_TEXT = 200_000
+
+
+class Looks(Protocol):
+    """Who says whether a tool can be trusted."""
+
+    def refusal(self, tool: UpstreamTool) -> str:
+        """Why it can never be served; empty when it can."""
+
+    def doubts(self, tool: UpstreamTool) -> list[str]:
+        """Why a person should look at it first."""
+
+
+def after_listing(
+    known: KnownServer, upstream: Upstream, listing: Listing, judge: Looks, now: float
+) -> KnownServer:
+    """The pins after a server has listed its tools."""
+    tools = {tool.name: tool for tool in listing.tools if is_let_in(upstream, tool.name)}
+    room = MAX_TOOLS - len(known.tools)
+    new = sorted(tools.keys() - known.tools.keys())[: max(0, room)]
+    given = {name: pin.segment for name, pin in known.tools.items()}
+    names = segments(new, given)
+    pins: dict[str, Pin] = {}
+    for name, pin in known.tools.items():
+        if name in tools:
+            pins[name] = _seen_again(pin, tools[name], upstream, judge, now)
+        elif not is_let_in(upstream, name):
+            pins[name] = pin
+        elif pin.tool is not None or pin.status == "rejected":
+            pins[name] = msgspec.structs.replace(pin, gone=True)
+        # What was never decided about and is gone is forgotten: its event never was in force.
+    for name in new:
+        pins[name] = _first_seen(names[name], tools[name], upstream, judge, now)
+    info = {"name": listing.server_name, "version": listing.server_version}
+    return KnownServer(
+        name=known.name,
+        origin=upstream.origin,
+        protocol=listing.protocol,
+        server_info={key: value for key, value in info.items() if value},
+        listed_at=now,
+        tools=pins,
+    )
+
+
+def _first_seen(
+    segment: str, tool: UpstreamTool, upstream: Upstream, judge: Looks, now: float
+) -> Pin:
+    doubts = judge.doubts(tool)
+    print_ = fingerprint_of(tool, upstream.origin)
+    if upstream.trust == FIRST_USE and not doubts:
+        return Pin(
+            segment=segment,
+            status="trusted",
+            tool=tool,
+            fingerprint=print_,
+            origin=upstream.origin,
+            first_seen=now,
+            decided_by=FIRST_USE,
+            decided_at=now,
+        )
+    return Pin(
+        segment=segment,
+        status="pending",
+        pending=kept(tool, judge),
+        pending_fingerprint=print_,
+        reason=_joined(doubts or [NEW]),
+        first_seen=now,
+    )
+
+
+def _seen_again(pin: Pin, tool: UpstreamTool, upstream: Upstream, judge: Looks, now: float) -> Pin:
+    print_ = fingerprint_of(tool, upstream.origin)
+    if pin.tool is not None and print_ == pin.fingerprint:
+        return msgspec.structs.replace(
+            pin,
+            status="trusted",
+            tool=tool,  # the same, unless somebody has edited the file of pins
+            pending=None,
+            pending_fingerprint="",
+            reason="",
+            gone=False,
+        )
+    if pin.status != "trusted" and print_ == pin.pending_fingerprint:
+        # The operator may trust it by now.
+        if pin.status == "pending" and pin.reason in (NEW, SHARED):
+            return _first_seen(pin.segment, tool, upstream, judge, pin.first_seen or now)
+        return msgspec.structs.replace(pin, gone=False)
+    why = CHANGED_UNSEEN
+    if pin.tool is not None:
+        why = MOVED if pin.tool == tool else CHANGED
+    return msgspec.structs.replace(
+        pin,
+        status="pending",
+        pending=kept(tool, judge),
+        pending_fingerprint=print_,
+        reason=_joined([why, *judge.doubts(tool)]),
+        note="",
+        gone=False,
+        waiting_since=now,
+    )
+
+
+def decided(pin: Pin, status: Status, *, origin: str, by: str, note: str, now: float) -> Pin:
+    """The pin after somebody decided about what it shows for review.
+
+    What waits is meant, and when nothing waits, what is trusted: a rejection takes trust back.
+    """
+    tool, print_ = shown_of(pin)
+    stamp = {"decided_by": by, "decided_at": now, "note": note}
+    if status == "trusted":
+        return Pin(
+            segment=pin.segment,
+            status="trusted",
+            tool=tool,
+            fingerprint=print_,
+            origin=origin,
+            first_seen=pin.first_seen,
+            gone=pin.gone,
+            decided_by=by,
+            decided_at=now,
+            note=note,
+        )
+    if pin.status == "trusted":
+        pin = msgspec.structs.replace(pin, tool=None, fingerprint="", origin="")
+    return msgspec.structs.replace(
+        pin, status="rejected", pending=tool, pending_fingerprint=print_, reason="", **stamp
+    )
+
+
+def shown_of(pin: Pin) -> tuple[UpstreamTool | None, str]:
+    """The definition that a review is about, and its fingerprint."""
+    if pin.status == "trusted":
+        return pin.tool, pin.fingerprint
+    return pin.pending, pin.pending_fingerprint
+
+
+def kept(tool: UpstreamTool, judge: Looks) -> UpstreamTool | None:
+    """What is kept of a tool: nothing of one that can never be served."""
+    return None if judge.refusal(tool) else tool
+
+
+def fingerprint_of(tool: UpstreamTool, origin: str) -> str:
+    """The fingerprint; that of nothing for what cannot be written as JSON."""
+    try:
+        return tool.fingerprint(origin)
+    except (ValueError, TypeError, OverflowError, RecursionError):
+        return ""
+
+
+def _joined(reasons: Iterable[str]) -> str:
+    return "; ".join(reasons)[:_REASONS]
+
+
+def unwritten(before: KnownServer, after: KnownServer) -> KnownServer:
+    """The pins when they cannot be kept: nothing is trusted that was not trusted before."""
+    pins = dict(after.tools)
+    for name, pin in after.tools.items():
+        old = before.tools.get(name)
+        had = old is not None and old.status == "trusted" and old.fingerprint == pin.fingerprint
+        if pin.status == "trusted" and not had:
+            pins[name] = Pin(
+                segment=pin.segment,
+                status="pending",
+                pending=pin.tool,
+                pending_fingerprint=pin.fingerprint,
+                reason=NEW,
+                first_seen=pin.first_seen,
+            )
+    return msgspec.structs.replace(after, tools=pins)
 
 
 class Neighbours(msgspec.Struct, frozen=True):
@@ -110,6 +292,8 @@ class Judge:
 
 
 def _suspicions(tool: UpstreamTool) -> Iterator[str]:
+    from remit.features.scan.scanner import scan  # noqa: PLC0415 - its rules: only with a server
+
     report = scan("\n".join(texts_of(tool))[:_MOST_TEXT])
     if report.suspicious:
         rules = dict.fromkeys(

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from remit.features.upstreams.pinning import shown_of
 from remit.features.upstreams.pins import Pin
+from remit.features.upstreams.trust import shown_of
 from remit.kernel.dispatch.context import Context
 from remit.model.upstream import UpstreamTool
 from remit.policy.tool_names import effect_of, is_let_in, stated_effect, upstream_event

@@ -17,9 +17,15 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from remit.errors import LimitError, RemitError, UnavailableError, with_code
-from remit.features.upstreams.client.relisting import GoneError
+from remit.features.upstreams.client.state import (
+    CallOutcome,
+    GoneError,
+    Health,
+    Limits,
+    Listing,
+    Progress,
+)
 from remit.features.upstreams.client.supervisor import Gauge, Keeper
-from remit.features.upstreams.client.types import CallOutcome, Health, Limits, Listing, Progress
 from remit.model.upstream import Upstream
 
 if TYPE_CHECKING:

@@ -23,16 +23,18 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from remit.errors import InvalidDataError, ToolFailedError
-from remit.features.upstreams.client.answers import check_structure, outcome_of, too_large
-from remit.features.upstreams.client.child import Child, started
-from remit.features.upstreams.client.http import SIZE, Guard, http_client
-from remit.features.upstreams.client.listing import Page, all_tools
-from remit.features.upstreams.client.message_filter import RAW_TOOLS, Sieve
-from remit.features.upstreams.client.relisting import GoneError, Signs
+from remit.features.upstreams.client.results import (
+    Page,
+    all_tools,
+    check_structure,
+    outcome_of,
+    too_large,
+)
 from remit.features.upstreams.client.schema import Checker
 from remit.features.upstreams.client.start import HandshakeError, Start, command_line
-from remit.features.upstreams.client.stdio import TOO_LARGE, stdio_messages
-from remit.features.upstreams.client.types import CallOutcome, Listing, Progress
+from remit.features.upstreams.client.state import CallOutcome, GoneError, Listing, Progress, Signs
+from remit.features.upstreams.client.stdio import TOO_LARGE, Child, started, stdio_messages
+from remit.features.upstreams.client.transport import RAW_TOOLS, SIZE, Guard, Sieve, http_client
 
 # How a server is reached, and what can be said about its end.
 #

@@ -9,10 +9,17 @@ import anyio
 import anyio.to_thread
 import structlog
 
-from remit.features.upstreams.client.output import Chatter
-from remit.features.upstreams.client.relisting import Eras, GoneError, Patience, Ticket
-from remit.features.upstreams.client.start import HandshakeError, Outfit, Start, outfit
-from remit.features.upstreams.client.types import Health, Limits, Listing, State
+from remit.features.upstreams.client.start import Chatter, HandshakeError, Outfit, Start, outfit
+from remit.features.upstreams.client.state import (
+    Eras,
+    GoneError,
+    Health,
+    Limits,
+    Listing,
+    Patience,
+    State,
+    Ticket,
+)
 from remit.model.upstream import Upstream
 
 if TYPE_CHECKING:

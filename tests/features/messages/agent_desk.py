@@ -14,15 +14,15 @@ from remit_client.wire import Answer, Request
 class Line(Listener):
     """A connection that can also ask."""
 
-    def __init__(self, board: "Switchboard", name: str) -> None:
+    def __init__(self, agents: "AgentDesk", name: str) -> None:
         super().__init__(name)
-        self._board = board
+        self._agents = agents
 
     async def answer(self, event: str, data: Any = None) -> Answer:
-        principal = self._board.desk.authority.fleet.principal(self.name)
+        principal = self._agents.desk.authority.fleet.principal(self.name)
         assert principal is not None
         call = Call(principal, Request(0, event, data), connection=self)
-        outcome = self._board.desk.dispatcher.submit(call)
+        outcome = self._agents.desk.dispatcher.submit(call)
         return outcome if isinstance(outcome, Answer) else await outcome.run()
 
     async def ask(self, event: str, data: Any = None) -> Any:
@@ -37,7 +37,7 @@ class Line(Listener):
         return answer.error.code
 
 
-class Switchboard:
+class AgentDesk:
     """A desk whose callers can be pushed to."""
 
     def __init__(self, files: Files | None = None) -> None:

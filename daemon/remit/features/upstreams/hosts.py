@@ -1,20 +1,22 @@
-"""From the servers of a host's file to entries of upstreams.yaml.
+"""The MCP servers of a host's own configuration, and what becomes of them in upstreams.yaml.
 
-Everything that a host says is either taken over, or told: as a note when the server works without
-it, as an obstacle when it does not.
+Claude Code (`.mcp.json`, `~/.claude.json`), Claude Desktop and Cursor write `mcpServers`; VS Code
+writes `servers` and `inputs`, by themselves or under `mcp`. Everything that a host says is either
+imported, or told: as a note when the server works without it, as an obstacle when it does not.
 """
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from remit.config.strict.lenient_json import read_lenient_json
 from remit.errors import InvalidDataError
 from remit.features.upstreams.edit import check_entries
-from remit.features.upstreams.hosts.files import HostFile
-from remit.features.upstreams.hosts.values import (
+from remit.features.upstreams.secrets import (
     Names,
     Needed,
     Unusable,
@@ -23,12 +25,83 @@ from remit.features.upstreams.hosts.values import (
     take_value,
 )
 
+_SHAPES = "{mcpServers: {…}} or {servers: {…}}"
 _KNOWN = frozenset({"command", "args", "env", "cwd", "url", "headers", "type", "transport"})
 _OTHER_URLS = ("serverUrl", "httpUrl")
 _SWITCHES = ("disabled", "enabled")
 _OVER_STREAMS = frozenset({"stdio"})
 _OVER_WEB = frozenset({"http", "streamable-http", "streamableHttp", "streamable_http"})
 _LONGEST = 32
+
+
+class HostFile(msgspec.Struct, frozen=True):
+    """What a host's file says about servers; nothing of it is checked yet."""
+
+    servers: Mapping[str, Any]
+    inputs: Mapping[str, str] = {}
+    """What the host asks the user for, by id, with what it says then."""
+    notes: tuple[str, ...] = ()
+    """What of the file was not looked at."""
+
+
+def read_host_file(path: Path, folder: Path) -> HostFile:
+    """Read a host's file; of the servers that it keeps for projects, those of `folder` count.
+
+    Raises:
+        DefinitionError: the file cannot be read.
+        InvalidDataError: it names no servers in any form that is known.
+    """
+    content = read_lenient_json(path)
+    if not isinstance(content, dict):
+        raise InvalidDataError(f"{path} holds no object", hint=f"write {_SHAPES}")
+    groups = dict(_groups(content, folder))
+    if not groups:
+        keys = ", ".join(sorted(content)[:8]) or "nothing"
+        hint = f"a host writes {_SHAPES}; this one has: {keys}"
+        raise InvalidDataError(f"{path} names no MCP servers", hint=hint)
+    servers: dict[str, Any] = {}
+    for where, group in groups.items():
+        if not isinstance(group, dict):
+            raise InvalidDataError(f"{path}: {where} is not an object", hint=f"write {_SHAPES}")
+        twice = sorted(servers.keys() & group.keys())
+        if twice:
+            message = f"{path}: the server {twice[0]!r} stands in two places"
+            raise InvalidDataError(message, hint=f"also under {where}; keep one of them")
+        servers |= group
+    return HostFile(servers, _inputs(content), tuple(_project_notes(content, folder)))
+
+
+def _groups(content: dict[str, Any], folder: Path) -> Iterator[tuple[str, Any]]:
+    inner = content.get("mcp")
+    project = _projects(content).get(str(folder))
+    for holder, where in ((content, ""), (inner, "mcp."), (project, f"projects.{folder}.")):
+        if not isinstance(holder, dict):
+            continue
+        for key in ("mcpServers", "servers"):
+            if key in holder:
+                yield f"{where}{key}", holder[key]
+
+
+def _projects(content: dict[str, Any]) -> dict[str, Any]:
+    found = content.get("projects")
+    return found if isinstance(found, dict) else {}
+
+
+def _project_notes(content: dict[str, Any], folder: Path) -> Iterator[str]:
+    for name, project in sorted(_projects(content).items()):
+        servers = project.get("mcpServers") if isinstance(project, dict) else None
+        if servers and name != str(folder):
+            yield f"the servers of the project {name} were not looked at: run this command there"
+
+
+def _inputs(content: dict[str, Any]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for holder in (content, content.get("mcp")):
+        asked = holder.get("inputs") if isinstance(holder, dict) else None
+        for one in asked if isinstance(asked, list) else []:
+            if isinstance(one, dict) and isinstance(one.get("id"), str):
+                found[one["id"]] = str(one.get("description") or one["id"])
+    return found
 
 
 class Taken(msgspec.Struct, frozen=True):

@@ -1,1 +1,0 @@
-"""Files of MCP hosts, read and imported."""

@@ -3,7 +3,6 @@
 INVARIANT: no path in a manifest leads out of its folder, links followed.
 """
 
-import json
 import stat
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import msgspec
 
 from remit.config.strict.files import NotInsideError, find_inside, read_inside
+from remit.config.strict.json import StrictJsonError, parse_json
 from remit.config.strict.kinds import BAD, ChoiceKind, Field, JsonKind, Report, TextKind
 from remit.config.strict.yaml import MAX_DEPTH, Node, parse_yaml, read_text
 from remit.errors import InvalidNameError
@@ -34,10 +34,6 @@ SCHEMA_FILE = "schema.json"
 MAX_SCHEMA = 256 * 1024
 
 
-class _RefusedError(ValueError):
-    """A JSON text that is well formed and still not taken."""
-
-
 def read_schema_file(raw: bytes, file: str, report: Report) -> dict[str, Any] | None:
     """Read a schema; None after a problem was reported."""
     if len(raw) > MAX_SCHEMA:
@@ -49,13 +45,13 @@ def read_schema_file(raw: bytes, file: str, report: Report) -> dict[str, Any] | 
         report.extend(problems)
         return None
     try:
-        found = json.loads(text, object_pairs_hook=_object, parse_constant=_no_constant)
-    except json.JSONDecodeError as error:
-        place = Place(file, error.lineno, error.colno)
-        report.add(place, "json_syntax", f"this is not JSON: {error.msg}")
-        return None
-    except (_RefusedError, RecursionError, ValueError) as error:
-        report.add(Place(file), "json_syntax", f"this JSON is not understood: {error}")
+        found = parse_json(text)
+    except StrictJsonError as error:
+        if error.line:
+            place, message = Place(file, error.line, error.column), f"this is not JSON: {error}"
+        else:
+            place, message = Place(file), f"this JSON is not understood: {error}"
+        report.add(place, "json_syntax", message)
         return None
     return checked_schema(found, Place(file), report)
 
@@ -74,17 +70,6 @@ def checked_schema(found: object, place: Place, report: Report) -> dict[str, Any
         report.add(place, "json_syntax", f"this JSON is not understood: {error}")
         return None
     return found
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise _RefusedError("a key stands twice in one object")
-    return found
-
-
-def _no_constant(text: str) -> object:
-    raise _RefusedError(f"{text} is not a number")
 
 
 def _depth(value: object) -> int:

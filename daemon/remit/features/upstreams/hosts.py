@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from remit.config.strict.lenient_json import read_lenient_json
+from remit.config.strict.json import read_commented_json
 from remit.errors import InvalidDataError
 from remit.features.upstreams.edit import check_entries
 from remit.features.upstreams.secrets import (
@@ -51,7 +51,7 @@ def read_host_file(path: Path, folder: Path) -> HostFile:
         DefinitionError: the file cannot be read.
         InvalidDataError: it names no servers in any form that is known.
     """
-    content = read_lenient_json(path)
+    content = read_commented_json(path)
     if not isinstance(content, dict):
         raise InvalidDataError(f"{path} holds no object", hint=f"write {_SHAPES}")
     groups = dict(_groups(content, folder))

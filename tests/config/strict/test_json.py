@@ -1,4 +1,4 @@
-"""Every string of a JSON text is found where it stands."""
+"""JSON is told in one way only, and every string of it is found where it stands."""
 
 import json
 from typing import Any
@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remit.config.strict.json import MAX_DEPTH, json_strings, raw_offset
+from remit.config.strict.json import (
+    MAX_DEPTH,
+    DoubledKeyError,
+    StrictJsonError,
+    json_strings,
+    parse_json,
+    raw_offset,
+)
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 VALUES = st.recursive(
@@ -29,6 +36,41 @@ def at_path(value: Any, path: tuple[str | int, ...]) -> Any:
     for step in path:
         value = value[step]
     return value
+
+
+@given(VALUES, st.fixed_dictionaries({"ensure_ascii": st.booleans(), "indent": st.just(1)}))
+def test_json_that_is_told_in_one_way_is_taken_as_it_is(value: Any, form: dict[str, Any]) -> None:
+    assert parse_json(json.dumps(value, **form)) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "key"),
+    [
+        ('{"a": 1, "a": 2}', "$", "a"),
+        ('{"a": [1, {"b": {}, "c": 2, "b": 3}]}', "$.a[1]", "b"),
+        ('{"a": {"x": 1, "x": 2}, "b": 0, "a": 3}', "$", "a"),
+    ],
+)
+def test_a_key_that_stands_twice_is_told_with_its_outermost_object(
+    text: str, path: str, key: str
+) -> None:
+    with pytest.raises(DoubledKeyError) as caught:
+        parse_json(text)
+    assert (caught.value.path, caught.value.key) == (path, key)
+
+
+@pytest.mark.parametrize(
+    "text", ["[NaN]", "[-Infinity]", '{"\\ud800": 1}', "[" * 100_000, "[1", "", "9" * 5_000]
+)
+def test_what_readers_understand_differently_or_not_at_all_is_refused(text: str) -> None:
+    with pytest.raises(StrictJsonError):
+        parse_json(text)
+
+
+def test_a_mistake_is_told_with_its_place() -> None:
+    with pytest.raises(StrictJsonError) as caught:
+        parse_json('{\n  "a" 1}')
+    assert (caught.value.line, caught.value.column) == (2, 7)
 
 
 @given(VALUES, st.fixed_dictionaries({"ensure_ascii": st.booleans(), "indent": st.just(1)}))

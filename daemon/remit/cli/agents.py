@@ -262,7 +262,7 @@ def tokens(ask: Asked) -> None:
         say(f"{item['id']}  {item['name']:24} {item['audience']:12} until {until}")
     say(counted(answer["total"], "token"))
     found = answer["items"]
-    next_step(f"key revoke_key-token {found[0]['id']}" if found else "key token NAME")
+    next_step(f"key revoke-token {found[0]['id']}" if found else "key token NAME")
 
 
 @key.command()

@@ -295,7 +295,7 @@ def _check_key(settings: Settings, agent: str) -> None:
         return
     raise NotFoundError(
         f"there is no key of {agent!r} in {settings.home}",
-        hint="make one: remit key new CLIENT_NAME --profile PROFILE; or name a profile",
+        hint="make one: remit key new NAME --profile PROFILE; or name a profile",
     )
 
 

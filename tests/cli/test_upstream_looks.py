@@ -1,19 +1,14 @@
 """Upstream servers without a daemon: what the files know, and asking a server once."""
 
 import json
-import os
-import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.cli.shell import Shell
-from tests.cli.test_startup import HEAVY, SCRIPT
+from tests.cli.test_startup import HEAVY, SCRIPT, run
 from tests.features.upstreams.kept import SERVERS
 
-import remit
-import remit_client
 from remit.config.settings.home import Home
 from remit.features.upstreams.file import read_upstreams
 from remit.features.upstreams.pins import KnownServer, Pin, write_pins
@@ -275,20 +270,7 @@ def test_doctor_names_programs_and_secrets_that_are_missing(
 def test_a_question_about_an_outside_tool_imports_nothing_heavy(shell: Shell) -> None:
     add(shell, "clock")
     trust(shell, "clock", GET_TIME)
-    sources = [str(Path(package.__path__[0]).parent) for package in (remit, remit_client)]
     heavy = [*HEAVY, "mcp", "mcp_types", "jsonschema_rs", "remit.features.scan.scanner"]
-    done = subprocess.run(  # noqa: S603 - our own script
-        [sys.executable, "-c", f"HEAVY = {heavy}\n{SCRIPT}", "can", "observer", "state:get"],
-        env={
-            "HOME": str(shell.folder),
-            "PATH": os.environ["PATH"],
-            "PYTHONPATH": ":".join(sources),
-            "REMIT_HOME": str(shell.folder / "home"),
-        },
-        cwd=shell.folder,
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=20,
-    )
-    assert done.stdout.splitlines()[-1] == "0", done.stdout
+    code, *modules = run("-c", SCRIPT, "can", "observer", "state:get", folder=shell.folder).split()
+    assert code == "0"
+    assert [name for name in heavy if name in modules] == []

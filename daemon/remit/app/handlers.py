@@ -1,13 +1,11 @@
 """Which handlers there are: ours, those of the configuration, and those of installed plug-ins."""
 
-import sys
-from pathlib import Path
-
 import msgspec
 
+from remit.app.manifest import other_modules
 from remit.config.settings.table import Settings
 from remit.kernel.dispatch.handler import Handler
-from remit.kernel.dispatch.loading import ModuleFailure, load_handlers, plugin_modules
+from remit.kernel.dispatch.loading import ModuleFailure, load_handlers
 from remit.kernel.dispatch.registry import REGISTRY
 
 BUILT_IN = (
@@ -53,10 +51,7 @@ class LoadedHandlers(msgspec.Struct, frozen=True):
 
 def load_all_handlers(settings: Settings) -> LoadedHandlers:
     """Import every module that offers handlers. Modules beside the settings file are found too."""
-    for folder in settings.handler_paths:
-        if str(folder) not in sys.path:
-            sys.path.append(str(Path(folder)))
+    others = other_modules(settings)
     failures = load_handlers(BUILT_IN, trusted=True)
-    others = dict.fromkeys([*settings.handlers, *plugin_modules()])
     failures += load_handlers(others)
     return LoadedHandlers(REGISTRY.handlers(), failures)

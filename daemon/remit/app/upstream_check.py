@@ -14,8 +14,8 @@ import anyio.to_thread
 import msgspec
 import structlog
 
-from remit.app.upstream_looks import pins_of, server_view
-from remit.app.workbench import load_universe
+from remit.app.offline_upstreams import pins_of, server_view
+from remit.app.workbench import find_events
 from remit.config.settings.table import Settings
 from remit.errors import RemitError
 from remit.features.upstreams.client.client import Link
@@ -35,7 +35,7 @@ _REASON = 300
 
 def check_servers(settings: Settings, upstreams: tuple[Upstream, ...]) -> list[dict[str, Any]]:
     """Start each server, list its tools, end it; answers a report for each, in their order."""
-    universe, _, _ = load_universe(settings, None)
+    universe = find_events(settings).universe
     pins = pins_of(settings, upstreams)
     with _silence():  # what went wrong is in the reports, and an answer must stay JSON
         return anyio.run(_check_all, upstreams, universe, pins)

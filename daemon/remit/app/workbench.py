@@ -7,12 +7,11 @@ stored. So a command without a daemon answers as a daemon would that was started
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from remit.app.handlers import load_all_handlers
-from remit.app.offline_upstreams import upstream_handlers
+from remit.app.manifest import built_in_events, other_modules
 from remit.config.definitions.files import Files, read_files, starter_dir
 from remit.config.settings.home import Home
 from remit.config.settings.home_files import check_file
@@ -23,8 +22,6 @@ from remit.kernel.authority.explanation import explain_holder, explain_profile
 from remit.kernel.authority.fleet import Fleet
 from remit.kernel.authority.revision import compile_files
 from remit.kernel.authority.standing import LAST_GOOD, Standing, standing_of
-from remit.kernel.dispatch.handler import Handler
-from remit.kernel.dispatch.loading import ModuleFailure
 from remit.model.event import EventSpec
 from remit.model.grant import Grant
 from remit.model.names import did_you_mean, parse_event_name
@@ -34,7 +31,13 @@ from remit.policy.queries import Obstacle
 from remit.policy.tool_names import server_of
 from remit.policy.universe import Universe, make_universe
 
+if TYPE_CHECKING:
+    from remit.app.offline_upstreams import OfflineUpstreams
+    from remit.kernel.dispatch.handler import Handler
+    from remit.kernel.dispatch.loading import ModuleFailure
+
 MAX_EVENT_LIST = 4 << 20
+_MOST_NAMED = 5
 
 
 class Source(msgspec.Struct, frozen=True):
@@ -62,8 +65,16 @@ class Source(msgspec.Struct, frozen=True):
         return f"{self.catalogue}{stored}{on_disk}"
 
 
+class Events(msgspec.Struct, frozen=True, eq=False):
+    """The events to compile against, and the handlers behind them where these were imported."""
+
+    universe: Universe
+    handlers: Mapping[str, "Handler"] = {}
+    failures: tuple["ModuleFailure", ...] = ()
+
+
 class Workbench(msgspec.Struct, frozen=True, eq=False):
-    """A compiled catalogue with its files and handlers, and the living agents of the home.
+    """A compiled catalogue with its files, and the living agents of the home.
 
     It is what a daemon would have that was started with these files in this home.
     """
@@ -71,11 +82,12 @@ class Workbench(msgspec.Struct, frozen=True, eq=False):
     catalogue: Catalogue
     fleet: Fleet
     files: Files
-    handlers: Mapping[str, Handler]
     source: Source
     tool_names: Mapping[str, Mapping[str, str]] = {}
     """What each caller was shown events as, by caller and event."""
-    failures: tuple[ModuleFailure, ...] = ()
+    handlers: Mapping[str, "Handler"] = {}
+    """The handlers by event, where they were asked for."""
+    failures: tuple["ModuleFailure", ...] = ()
 
     def module_problems(self) -> list[Problem]:
         """The modules that could not be loaded, as mistakes at their places."""
@@ -120,7 +132,12 @@ def definition_paths(settings: Settings) -> tuple[Path, Path | None]:
 
 
 def open_workbench(
-    settings: Settings, events: Path | None = None, *, in_force: bool = False
+    settings: Settings,
+    events: Path | None = None,
+    *,
+    in_force: bool = False,
+    asked: str = "",
+    with_handlers: bool = False,
 ) -> Workbench:
     """Compile the definitions together with what the home has stored.
 
@@ -128,6 +145,8 @@ def open_workbench(
         settings: where the definitions are, and which home.
         events: a file with one event name a line, instead of the registered handlers.
         in_force: beside a running daemon take the files that it has in force, not those on disk.
+        asked: the event that is asked about: its place is told with its line.
+        with_handlers: import the handlers, and do not only take what is known of their events.
 
     Raises:
         DefinitionError: they do not compile.
@@ -135,10 +154,10 @@ def open_workbench(
     """
     standing = read_standing(settings)
     last_good = standing.last_good if in_force and _is_served(settings) else None
-    universe, handlers, failures = load_universe(settings, events)
+    found = find_events(settings, events, asked=asked, with_handlers=with_handlers)
     revision = compile_files(
         definition_files(settings) if last_good is None else last_good.files,
-        universe,
+        found.universe,
         revision=1 if last_good is None else last_good.revision,
         approvals=standing.approvals,
         made=standing.made,
@@ -150,10 +169,10 @@ def open_workbench(
         revision.catalogue,
         standing.fleet(),
         revision.files,
-        handlers,
         source,
         standing.tool_names,
-        failures,
+        found.handlers,
+        found.failures,
     )
 
 
@@ -183,16 +202,56 @@ def _is_served(settings: Settings) -> bool:
     return running_pid(Home(settings.home)) is not None
 
 
-def load_universe(
-    settings: Settings, events: Path | None
-) -> tuple[Universe, Mapping[str, Handler], tuple[ModuleFailure, ...]]:
-    """The events to compile against, and the handlers behind them."""
+def find_events(
+    settings: Settings,
+    events: Path | None = None,
+    *,
+    asked: str = "",
+    with_handlers: bool = False,
+) -> Events:
+    """The events to compile against; the arguments are those of `open_workbench`.
+
+    Handlers are imported where they are asked for, and where there are others than the built-in
+    ones: what these are called, and whether they can be loaded, nobody else knows.
+    """
     if events is not None:
-        return make_universe(read_event_list(events)), {}, ()
-    loaded = load_all_handlers(settings)
-    handlers = {**upstream_handlers(settings), **loaded.handlers}
-    specs = [handler.spec for handler in handlers.values()]
-    return make_universe(specs), handlers, loaded.failures
+        return Events(make_universe(read_event_list(events)))
+    others = other_modules(settings)
+    if with_handlers or others:
+        from remit.app.handlers import load_all_handlers  # noqa: PLC0415 - every feature
+
+        loaded = load_all_handlers(settings)
+        handlers = {**_upstreams(settings).handlers(), **loaded.handlers}
+        specs = [handler.spec for handler in handlers.values()]
+        return Events(make_universe(specs), handlers, loaded.failures)
+    upstream = _upstreams(settings).specs() if _may_have_upstreams(settings) else []
+    return Events(make_universe([*upstream, *built_in_events(asked)]))
+
+
+def upstream_problems(settings: Settings) -> tuple[Problem, ...]:
+    """What is wrong with the file of servers, and with what is kept about them."""
+    return _upstreams(settings).problems if _may_have_upstreams(settings) else ()
+
+
+def _upstream_obstacle(settings: Settings, event: str) -> Obstacle | None:
+    return _upstreams(settings).obstacle(event) if server_of(event) else None
+
+
+def _may_have_upstreams(settings: Settings) -> bool:
+    path = settings.upstreams or Home(settings.home).upstreams_file
+    try:
+        path.lstat()
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True  # reading it says what is wrong
+    return True
+
+
+def _upstreams(settings: Settings) -> "OfflineUpstreams":
+    from remit.app.offline_upstreams import OfflineUpstreams  # noqa: PLC0415 - where there are any
+
+    return OfflineUpstreams(settings)
 
 
 def read_event_list(path: Path) -> list[EventSpec]:
@@ -236,12 +295,6 @@ def read_event_list(path: Path) -> list[EventSpec]:
 def settings_with(settings: Settings, **changes: Any) -> Settings:
     """The same settings with some values replaced."""
     return msgspec.structs.replace(settings, **changes)
-
-
-# Whom a command asks about: an agent of the home, or a profile of the definitions.
-
-
-_MOST_NAMED = 5
 
 
 def is_agent(bench: Workbench, subject: str, *, files_first: bool = False) -> bool:
@@ -293,17 +346,6 @@ def explain_subject(
             fleet, catalogue, subject, event, session=session, find_obstacle=find_obstacle
         )
     return explain_profile(fleet, catalogue, subject, event, find_obstacle=find_obstacle)
-
-
-def _upstream_obstacle(settings: Settings, event: str) -> Obstacle | None:
-    if not server_of(event):
-        return None
-    from remit.features.upstreams.file import inspect_upstreams, upstreams_path  # noqa: PLC0415
-    from remit.features.upstreams.pins import read_pins, upstream_obstacle  # noqa: PLC0415
-
-    upstreams = inspect_upstreams(upstreams_path(settings)).upstreams
-    known = read_pins(Home(settings.home).upstreams, [one.name for one in upstreams]).known
-    return upstream_obstacle({one.name: (one, known.get(one.name)) for one in upstreams}, event)
 
 
 def abandoned_agents(bench: Workbench) -> Iterator[Problem]:

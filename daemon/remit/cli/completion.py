@@ -22,7 +22,7 @@ from click.shell_completion import (
     split_arg_string,
 )
 
-from remit.app.workbench import definition_files, load_universe, read_standing
+from remit.app.workbench import definition_files, find_events, read_standing
 from remit.cli.commands import COMPLETE, as_invoked
 from remit.config.definitions.parse import parse_definitions
 from remit.config.settings.load import load_settings
@@ -149,7 +149,7 @@ def _agents(settings: Settings) -> Iterable[str]:
 
 
 def _events(settings: Settings) -> Iterable[str]:
-    return load_universe(settings, None)[0].names
+    return find_events(settings).universe.names
 
 
 def _reviews(settings: Settings) -> Iterable[str]:

@@ -42,7 +42,7 @@ from remit.policy.lint import lint as find_drift
 def lint(ask: Asked) -> None:
     """Find drift: patterns without events, events without capability, old names, and more."""
     settings = ask.definitions()
-    bench = open_workbench(settings, ask.events)
+    bench = open_workbench(settings, ask.events, with_handlers=True)
     commands = Commands(settings.launch_commands)
     launchers = launcher_warnings(bench.catalogue, commands)
     report = find_drift(bench.catalogue, launchers, bench.module_problems())

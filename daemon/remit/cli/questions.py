@@ -5,13 +5,13 @@ from typing import Any
 
 import click
 
-from remit.app.offline_upstreams import upstream_problems
 from remit.app.workbench import (
     abandoned_agents,
     explain_subject,
     open_workbench,
     source_of_daemon,
     source_of_files,
+    upstream_problems,
 )
 from remit.cli.commands import invoked_as
 from remit.cli.connection import daemon_answers, problems_in
@@ -170,7 +170,7 @@ def _explanation(ask: Asked, subject: str, event: str, session: str | None = Non
                 found = daemon.explain(subject, event, session)
                 source = source_of_daemon(settings, found["revision"])
                 return found | {"source": source}
-    bench = open_workbench(settings, ask.events)
+    bench = open_workbench(settings, ask.events, asked=event)
     found = explain_subject(bench, settings, subject, event, session, files_first=ask.about_files)
     return found | {"source": bench.source}
 

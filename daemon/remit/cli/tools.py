@@ -95,7 +95,9 @@ def tools(
 
 def tools_of(ask: Asked, subject: str) -> tuple[dict[str, Any], dict[str, Any] | None]:
     """All tools of a subject, and what the turns of an agent cost."""
-    bench = open_workbench(ask.definitions(), ask.events, in_force=not ask.about_files)
+    bench = open_workbench(
+        ask.definitions(), ask.events, in_force=not ask.about_files, with_handlers=True
+    )
     grant = grant_of_subject(bench, subject, files_first=ask.about_files)
     events = shown_tools(bench.handlers, bench.catalogue, grant)
     names = names_for(bench.catalogue.universe, events, bench.tool_names.get(subject, {}))
@@ -186,7 +188,7 @@ def _ask(ask: Asked, subject: str, question: dict[str, Any]) -> Any:
                 return answer | {"source": source_of_daemon(settings, answer["revision"])}
     from remit.app.offline_search import discover_offline  # noqa: PLC0415 - numpy and the vectors
 
-    bench = open_workbench(settings, ask.events)
+    bench = open_workbench(settings, ask.events, with_handlers=True)
     answer = discover_offline(bench, settings, subject, question, files_first=ask.about_files)
     return answer | {"source": bench.source}
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from remit.app.upstream_looks import describe_servers
+from remit.app.offline_upstreams import describe_servers
 from remit.cli.commands import as_invoked
 from remit.cli.connection import daemon_answers
 from remit.cli.options import SECONDS, Asked, asked

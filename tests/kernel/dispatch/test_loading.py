@@ -10,7 +10,7 @@ from textwrap import dedent
 import pytest
 from tests.fakes import built_in_handlers
 
-from remit.kernel.dispatch.loading import load_handlers, plugin_modules
+from remit.kernel.dispatch.loading import load_handlers
 from remit.kernel.dispatch.registry import REGISTRY, Registry
 
 GOOD = """
@@ -132,31 +132,3 @@ def test_a_registry_of_ones_own_is_left_alone_by_a_failing_module(tmp_path: Path
     write(tmp_path, "elsewhere", GOOD)
     assert load_handlers(["elsewhere"], registry) == ()
     assert registry.handlers() == {}
-
-
-@pytest.mark.parametrize("kind", ["dist-info", "egg-info"])
-def test_an_installed_package_offers_its_handlers_by_entry_point(tmp_path: Path, kind: str) -> None:
-    meta = tmp_path / f"shop-1.0.{kind}"
-    meta.mkdir()
-    text = """\
-        [console_scripts]
-        shop = not_this_one:main
-
-        [remit.handlers]
-        shop = good_shop
-        more = good_kiosk.handlers:whatever
-        """
-    (meta / "entry_points.txt").write_text(dedent(text))
-    found = plugin_modules()
-    assert {"good_shop", "good_kiosk.handlers"} <= set(found)
-    assert "not_this_one" not in found
-    assert found == sorted(found)
-
-
-def test_metadata_that_cannot_be_read_offer_nothing(tmp_path: Path) -> None:
-    before = plugin_modules()
-    (tmp_path / "empty-1.0.dist-info").mkdir()
-    (tmp_path / "file-1.0.dist-info").write_text("no folder")
-    (tmp_path / "latin-1.0.dist-info").mkdir()
-    (tmp_path / "latin-1.0.dist-info" / "entry_points.txt").write_bytes(b"[remit.handlers]\na=\xff")
-    assert plugin_modules() == before

@@ -1,7 +1,6 @@
-"""Bringing handlers in: modules by name, plug-ins by entry point, and both while others run."""
+"""Importing modules for their handlers, at the start and while others run."""
 
 import importlib
-import os
 import sys
 from collections.abc import Iterable
 from typing import Any
@@ -28,10 +27,6 @@ class Brought(msgspec.Struct, frozen=True, eq=False):
         """Drop the module, so that it can be brought in again; what still runs is not stopped."""
         for name in self.imported:
             sys.modules.pop(name, None)
-
-
-ENTRY_POINT_GROUP = "remit.handlers"
-_ENTRY_POINTS_LIMIT = 65_536
 
 
 class ModuleFailure(msgspec.Struct, frozen=True):
@@ -163,37 +158,3 @@ def _places_of(error: BaseException, module: str) -> tuple[Place, ...]:
     if not frames:
         return (Place(module),)
     return (Place(frames[-1].filename, frames[-1].lineno or 1),)
-
-
-def plugin_modules() -> list[str]:
-    """The modules that installed packages offer, in the group `remit.handlers`.
-
-    Reads the metadata of installed packages directly: importlib.metadata does the same in ten times
-    the time, and every command pays for this.
-    """
-    found: set[str] = set()
-    for folder in dict.fromkeys(sys.path):
-        try:
-            entries = os.listdir(folder or ".")  # noqa: PTH208 - a Path for each is the cost
-        except OSError:
-            continue
-        for entry in entries:
-            if entry.endswith((".dist-info", ".egg-info")):
-                found.update(_offered(f"{folder or '.'}/{entry}/entry_points.txt"))
-    return sorted(found)
-
-
-def _offered(path: str) -> list[str]:
-    try:
-        with open(path, encoding="utf-8") as file:  # noqa: PTH123
-            text = file.read(_ENTRY_POINTS_LIMIT)
-    except (OSError, UnicodeDecodeError):
-        return []
-    inside = False
-    modules = []
-    for line in map(str.strip, text.splitlines()):
-        if line.startswith("["):
-            inside = line == f"[{ENTRY_POINT_GROUP}]"
-        elif inside and "=" in line:
-            modules.append(line.partition("=")[2].partition(":")[0].strip())
-    return modules

@@ -12,8 +12,8 @@ from mcp_types import Request, Result
 from tests.acceptance.hidden import Hidden, hidden_world, shown, twin
 from tests.outside.hosts import host
 
-from remit.faces.http.application import OPERATIONS
-from remit.faces.http.operations import Operation
+from remit.faces.http.openapi import Operation
+from remit.faces.http.operations import OPERATIONS
 
 PATHS = {
     "/v1/agents/{id}": "agent",

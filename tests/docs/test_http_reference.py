@@ -3,9 +3,9 @@
 import msgspec
 from tests.docs.pages import ROOT, codes, rows, sections
 
-from remit.faces.http import Limits
-from remit.faces.http.application import OPERATIONS
-from remit.faces.http.problems import STATUS
+from remit.faces.http.limits import HttpLimits
+from remit.faces.http.operations import OPERATIONS
+from remit.faces.http.responses import STATUS
 
 PAGE = sections(ROOT / "docs" / "reference" / "http.md")
 
@@ -28,4 +28,4 @@ def test_every_code_is_documented_with_its_status_and_no_other() -> None:
 
 
 def test_every_limit_is_documented_and_no_other() -> None:
-    assert set(rows(PAGE["Limits"])) == {one.name for one in msgspec.structs.fields(Limits)}
+    assert set(rows(PAGE["Limits"])) == {one.name for one in msgspec.structs.fields(HttpLimits)}

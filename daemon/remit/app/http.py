@@ -2,14 +2,17 @@
 
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 
 import anyio
+import msgspec
 
 from remit.config.settings.table import Settings
 from remit.errors import RemitError, SettingsError
 from remit.kernel.authority.keyring import KeyRing
+from remit.kernel.authority.revision import Authority
 from remit.kernel.bus.delivery import Post
 from remit.kernel.dispatch.dispatcher import Dispatcher
 from remit.kernel.dispatch.services import Services
@@ -17,7 +20,8 @@ from remit.model.event import Notice
 from remit.model.principal import RESERVED, Bearer, Token
 
 if TYPE_CHECKING:
-    from remit.faces.http import HttpFace, Stream
+    from remit.faces.http.face import HttpFace
+    from remit.faces.http.streams import Stream
     from remit.faces.mcp.endpoint import Endpoint
 
 
@@ -135,20 +139,18 @@ async def web(
     if not settings.http:
         yield
         return
-    from remit.faces.http import (  # noqa: PLC0415 - Litestar costs 0.4 s: only when it is on
-        Limits,
-        Probes,
-        Stream,
-        serve,
-    )
+    from remit.faces.http.face import serve  # noqa: PLC0415 - uvicorn and Starlette: only when it is on
+    from remit.faces.http.gateway import Probes  # noqa: PLC0415 - the same
+    from remit.faces.http.limits import HttpLimits  # noqa: PLC0415 - the same
+    from remit.faces.http.streams import Stream  # noqa: PLC0415 - the same
 
     endpoint = mcp_endpoint(settings, services, dispatcher)
-    limits = Limits(
+    limits = HttpLimits(
         body_bytes=settings.http_body_limit,
         in_flight=settings.max_in_flight,
         drain_seconds=settings.drain_timeout,
         connections=connections,
-        streams=min(Limits().streams, max(1, connections // 2)),
+        streams=min(HttpLimits().streams, max(1, connections // 2)),
     )
     probes = Probes(lambda: problems_of(services), lambda: numbers_of(services))
     async with (
@@ -162,11 +164,18 @@ async def web(
             hosts=settings.http_hosts,
             limits=limits,
             mounts={MCP_PATH: endpoint},
+            request_type=partial(request_type, services.authority),
         ) as face,
     ):
         endpoints |= {"http": face.endpoint, "mcp": f"{face.endpoint}{MCP_PATH}"}
         with joined(services, face, Stream), mcp_joined(services, endpoint):
             yield
+
+
+def request_type(authority: Authority, event: str) -> type[msgspec.Struct] | None:
+    """The request type of an event; None when it is not served."""
+    handler = authority.current.table.by_event.get(event)
+    return None if handler is None else handler.shape.request_type
 
 
 @contextmanager

@@ -6,17 +6,24 @@ from typing import Any
 import anyio.from_thread
 import httpx
 import jsonschema
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.faces.http.world import World, served
 from tests.fakes import built_in_handlers
 
-from remit.faces.http.application import OPERATIONS
-from remit.faces.http.document import document
-from remit.faces.http.operations import Operation
+from remit.faces.http.openapi import Operation, document
+from remit.faces.http.operations import OPERATIONS
 
-DOCUMENT = document(OPERATIONS)
+
+def request_type(event: str) -> type[msgspec.Struct] | None:
+    found = HANDLERS.get(event)
+    return None if found is None else found.shape.request_type
+
+
+HANDLERS = built_in_handlers()
+DOCUMENT = document(OPERATIONS, request_type)
 CALLED = [one for one in OPERATIONS if one.name not in ("stream", "metrics")]
 RELAXED = settings(
     max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
@@ -71,7 +78,7 @@ def _resolved(body: dict[str, Any]) -> dict[str, Any]:
     return dict(schema)
 
 
-EVENTS = st.sampled_from(sorted(built_in_handlers()))
+EVENTS = st.sampled_from(sorted(HANDLERS))
 # A client resolves "." and ".." by itself; test_hostile_clients.py sends them.
 NAMES = WORDS.filter(bool) | st.text("abc:_%é\x00", min_size=1, max_size=20)
 LIMITS = st.integers(-1, 1001).map(str) | st.text(max_size=5)
@@ -112,18 +119,16 @@ def check(one: Operation, path: str, answer: httpx.Response) -> None:
 
 def test_the_document_describes_what_the_events_take() -> None:
     """Two types of one thing part ways sooner or later: this is the moment."""
-    handlers = built_in_handlers()
     for one in OPERATIONS:
         if one.body is None or one.event == "any":
             continue
         described = set(
             _resolved(DOCUMENT["paths"][one.path][one.method.lower()]["requestBody"])["properties"]
         )
-        taken = set(handlers[one.event].input_schema["properties"])
+        taken = set(HANDLERS[one.event].input_schema["properties"])
         renamed = {"id" if name == "agent_id" else name for name in taken}
         assert described == renamed - set(one.parameters), one.name
 
 
 def test_every_event_behind_a_route_is_there() -> None:
-    handlers = built_in_handlers()
-    assert {one.event for one in OPERATIONS} - {"", "any"} <= handlers.keys()
+    assert {one.event for one in OPERATIONS} - {"", "any"} <= HANDLERS.keys()

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.faces.http.world import PATIENCE, World, everything, served
 
-from remit.faces.http import Limits
-from remit.faces.http.body import read_object
-from remit.faces.http.problems import ProblemError
+from remit.faces.http.gateway import read_object
+from remit.faces.http.limits import HttpLimits
+from remit.faces.http.responses import ProblemError
 
 HOST = "Host: localhost"
 
@@ -93,7 +93,7 @@ async def test_a_body_of_100_mb_is_refused_before_it_is_sent() -> None:
 
 
 async def test_a_body_that_grows_without_a_length_is_cut_off_at_the_limit() -> None:
-    async with served(limits=Limits(body_bytes=100_000, drain_seconds=1)) as world:
+    async with served(limits=HttpLimits(body_bytes=100_000, drain_seconds=1)) as world:
         token = await world.token()
         async with world.raw() as stream:
             await stream.send(_head(token, "Transfer-Encoding: chunked"))
@@ -105,7 +105,7 @@ async def test_a_body_that_grows_without_a_length_is_cut_off_at_the_limit() -> N
 
 
 async def test_bodies_of_one_caller_are_bounded_in_bytes_from_the_first_to_the_answer() -> None:
-    limits = Limits(bodies_bytes=2_000, drain_seconds=1)
+    limits = HttpLimits(bodies_bytes=2_000, drain_seconds=1)
     data = {"key": "k" * 400}
     async with served(limits=limits) as world:
         await world.add("bob", "observer")
@@ -146,7 +146,7 @@ def _head(token: str, *lines: str) -> bytes:
 
 @pytest.mark.parametrize("sent", [b"", b"GET / HT", b"GET / HTTP/1.1\r\nHost: localhost\r\nX-A: b"])
 async def test_a_head_that_does_not_come_to_its_end_is_cut(sent: bytes) -> None:
-    async with served(limits=Limits(header_seconds=0.2, drain_seconds=1)) as world:
+    async with served(limits=HttpLimits(header_seconds=0.2, drain_seconds=1)) as world:
         async with world.raw() as stream:
             if sent:
                 await stream.send(sent)
@@ -155,7 +155,7 @@ async def test_a_head_that_does_not_come_to_its_end_is_cut(sent: bytes) -> None:
 
 
 async def test_a_second_head_on_the_same_connection_has_the_same_deadline() -> None:
-    async with served(limits=Limits(header_seconds=0.3, drain_seconds=1)) as world:
+    async with served(limits=HttpLimits(header_seconds=0.3, drain_seconds=1)) as world:
         async with world.raw() as stream:
             await stream.send(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
             first = await stream.receive()
@@ -166,7 +166,7 @@ async def test_a_second_head_on_the_same_connection_has_the_same_deadline() -> N
 
 
 async def test_one_byte_at_a_time_does_not_move_the_deadline() -> None:
-    async with served(limits=Limits(header_seconds=0.3, drain_seconds=1)) as world:
+    async with served(limits=HttpLimits(header_seconds=0.3, drain_seconds=1)) as world:
         async with world.raw() as stream, anyio.create_task_group() as tasks:
 
             async def drip() -> None:
@@ -185,7 +185,7 @@ async def test_one_byte_at_a_time_does_not_move_the_deadline() -> None:
 
 
 async def test_a_body_that_does_not_come_is_not_waited_for() -> None:
-    async with served(limits=Limits(body_seconds=0.2, drain_seconds=1)) as world:
+    async with served(limits=HttpLimits(body_seconds=0.2, drain_seconds=1)) as world:
         token = await world.token()
         async with world.raw() as stream:
             await stream.send(_head(token, "Content-Length: 100") + b'{"key"')
@@ -210,7 +210,7 @@ async def test_a_body_that_does_not_come_is_not_waited_for() -> None:
     ],
 )
 async def test_what_is_no_http_is_refused_in_the_same_form(sent: bytes) -> None:
-    async with served(limits=Limits(header_seconds=1, drain_seconds=1)) as world:
+    async with served(limits=HttpLimits(header_seconds=1, drain_seconds=1)) as world:
         async with world.raw() as stream:
             await stream.send(sent)
             answer = await everything(stream)
@@ -262,7 +262,7 @@ async def test_an_event_is_named_exactly(name: str) -> None:
 
 
 async def test_more_calls_at_once_than_allowed_are_told_to_wait() -> None:
-    async with served(limits=Limits(in_flight=0, drain_seconds=1)) as world:
+    async with served(limits=HttpLimits(in_flight=0, drain_seconds=1)) as world:
         answer = await world.http.get("/v1/agents", headers=await world.headers())
         assert (answer.status_code, answer.headers["retry-after"]) == (429, "1")
 
@@ -279,7 +279,7 @@ async def test_a_limit_of_a_profile_is_a_429_with_its_time() -> None:
 
 
 async def test_only_so_many_connections_are_taken() -> None:
-    limits = Limits(connections=1, quiet_seconds=60, drain_seconds=1)
+    limits = HttpLimits(connections=1, quiet_seconds=60, drain_seconds=1)
     async with served(limits=limits) as world, world.raw() as first:
         await first.send(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert (await first.receive()).startswith(b"HTTP/1.1 200")
@@ -288,7 +288,7 @@ async def test_only_so_many_connections_are_taken() -> None:
 
 
 async def test_who_asks_nothing_makes_room_for_who_does() -> None:
-    limits = Limits(connections=2, quiet_seconds=0.05, drain_seconds=1)
+    limits = HttpLimits(connections=2, quiet_seconds=0.05, drain_seconds=1)
     async with served(limits=limits) as world, world.raw() as first, world.raw() as second:
         await first.send(b"GET / HT")
         await second.send(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")

@@ -6,7 +6,7 @@ import pytest
 from tests.faces.http.world import served
 
 from remit import __version__
-from remit.faces.http.application import OPERATIONS
+from remit.faces.http.operations import OPERATIONS
 
 
 async def test_any_event_is_called_under_its_name() -> None:

@@ -5,7 +5,7 @@ import pytest
 from tests.acceptance.site import PATIENCE
 from tests.faces.http.world import World, everything, served
 
-from remit.faces.http import Limits
+from remit.faces.http.limits import HttpLimits
 
 HOST = "Host: localhost"
 
@@ -107,7 +107,7 @@ async def test_a_reader_that_goes_away_is_forgotten() -> None:
 
 
 async def test_one_client_has_only_so_many_streams() -> None:
-    async with served(limits=Limits(streams=2, drain_seconds=1)) as world:
+    async with served(limits=HttpLimits(streams=2, drain_seconds=1)) as world:
         who = await world.headers()
         async with world.listen(who), world.listen(who):
             third = await world.http.get("/v1/stream", headers=who)
@@ -115,7 +115,7 @@ async def test_one_client_has_only_so_many_streams() -> None:
 
 
 async def test_a_reader_that_does_not_read_misses_events_is_told_so_and_delays_nobody() -> None:
-    limits = Limits(backlog=4, backlog_bytes=1 << 20, drain_seconds=1)
+    limits = HttpLimits(backlog=4, backlog_bytes=1 << 20, drain_seconds=1)
     async with served(limits=limits) as world:
         who = await world.headers()
         async with world.listen(who, "?channel=c") as ear:
@@ -128,7 +128,7 @@ async def test_a_reader_that_does_not_read_misses_events_is_told_so_and_delays_n
 
 
 async def test_a_reader_that_never_reads_is_cut() -> None:
-    limits = Limits(write_seconds=0.2, drain_seconds=1)
+    limits = HttpLimits(write_seconds=0.2, drain_seconds=1)
     async with served(limits=limits) as world:
         token = await world.token()
         async with world.raw() as stream:
@@ -144,7 +144,7 @@ async def test_a_reader_that_never_reads_is_cut() -> None:
 
 
 async def test_a_stuck_reader_is_cut_when_it_is_shut_out() -> None:
-    async with served(limits=Limits(write_seconds=600, drain_seconds=1)) as world:
+    async with served(limits=HttpLimits(write_seconds=600, drain_seconds=1)) as world:
         await world.add("ann", "base_multi_agent")
         token = await world.token("ann")
         async with world.raw() as stream:

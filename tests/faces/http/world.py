@@ -3,6 +3,7 @@
 import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import anyio
@@ -10,8 +11,11 @@ import httpx
 from anyio.abc import SocketStream
 from tests.fakes import Desk, built_in_handlers, starter_files
 
-from remit.app.http import joined
-from remit.faces.http import HttpFace, Limits, Probes, Stream, serve
+from remit.app.http import joined, request_type
+from remit.faces.http.face import HttpFace, serve
+from remit.faces.http.gateway import Probes
+from remit.faces.http.limits import HttpLimits
+from remit.faces.http.streams import Stream
 
 PATIENCE = 10.0
 
@@ -90,7 +94,7 @@ class Ear:
 
 @asynccontextmanager
 async def served(
-    *, limits: Limits | None = None, origins: tuple[str, ...] = (), desk: Desk | None = None
+    *, limits: HttpLimits | None = None, origins: tuple[str, ...] = (), desk: Desk | None = None
 ) -> AsyncGenerator[World]:
     """Serve a desk with the starter's definitions over HTTP."""
     desk = desk or Desk(built_in_handlers(), starter_files())
@@ -106,7 +110,8 @@ async def served(
         probes,
         address="127.0.0.1:0",
         origins=origins,
-        limits=limits or Limits(drain_seconds=1.0),
+        limits=limits or HttpLimits(drain_seconds=1.0),
+        request_type=partial(request_type, desk.authority),
     ) as face:
         timeout = httpx.Timeout(PATIENCE)
         async with httpx.AsyncClient(base_url=face.endpoint, timeout=timeout) as http:

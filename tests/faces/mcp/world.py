@@ -13,7 +13,10 @@ from mcp_types import ToolListChangedNotification
 from tests.fakes import Desk, built_in_handlers, starter_files
 
 from remit.app.http import MCP_PATH, joined, mcp_joined
-from remit.faces.http import Limits, Probes, Stream, serve
+from remit.faces.http.face import serve
+from remit.faces.http.gateway import Probes
+from remit.faces.http.limits import HttpLimits
+from remit.faces.http.streams import Stream
 from remit.faces.mcp.admission import Admission
 from remit.faces.mcp.endpoint import Endpoint
 from remit.model.principal import Bearer, Cause
@@ -150,7 +153,7 @@ async def served(
             desk.keyring,
             Probes(fine, dict),
             address="127.0.0.1:0",
-            limits=Limits(drain_seconds=1.0),
+            limits=HttpLimits(drain_seconds=1.0),
             mounts={MCP_PATH: endpoint},
         ) as face,
     ):

@@ -1,4 +1,8 @@
-"""The HTTP face put together: it starts, pushes, evicts and drains."""
+"""The HTTP face: the same events over HTTP, for web services and browsers.
+
+Every operation builds a request and calls the dispatcher; nothing is decided here. Identity is the
+bearer token, looked up again at every request. A slow client is cut and never delays another.
+"""
 
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
@@ -9,13 +13,11 @@ import anyio
 import structlog
 
 from remit.faces.http.application import make_application
-from remit.faces.http.doorway import Doorway
-from remit.faces.http.gate import Gate
-from remit.faces.http.hosts import Hosts
-from remit.faces.http.limits import Limits, Stats
-from remit.faces.http.probes import Probes
-from remit.faces.http.server import Server, bind, url_of
-from remit.faces.http.streams import Stream, Streams
+from remit.faces.http.gateway import Gateway, Probes
+from remit.faces.http.limits import HttpLimits
+from remit.faces.http.openapi import RequestType
+from remit.faces.http.server import HostNames, HttpServer, bind, url_of
+from remit.faces.http.streams import Stream
 from remit.kernel.dispatch.call import Door, Guard
 from remit.model.event import Notice
 from remit.model.principal import Token
@@ -26,11 +28,11 @@ log = structlog.get_logger()
 class HttpFace:
     """The daemon's HTTP side while it serves; `serve` makes one."""
 
-    def __init__(self, endpoint: str, doorway: Doorway, streams: Streams, stats: Stats) -> None:
+    def __init__(self, endpoint: str, gateway: Gateway) -> None:
         self.endpoint = endpoint
-        self.stats = stats
-        self._doorway = doorway
-        self._streams = streams
+        self.stats = gateway.stats
+        self._gateway = gateway
+        self._streams = gateway.streams
 
     def deliver(self, connection: Any, notice: Notice) -> bool:
         """Send a notice on one stream; False when it is gone or full: nobody gets it."""
@@ -42,8 +44,7 @@ class HttpFace:
 
     def evict(self, name: str) -> int:
         """Cut the streams of a revoked principal, and end its calls; tell how many were cut."""
-        self._doorway.evict(name)
-        return self._streams.end(name)
+        return self._gateway.evict(name)
 
     def token_dropped(self, token: Token) -> None:
         """Cut what hangs on a token that counts no longer."""
@@ -65,8 +66,9 @@ async def serve(  # noqa: PLR0913 - one argument a part
     address: str,
     origins: Iterable[str] = (),
     hosts: Iterable[str] = (),
-    limits: Limits | None = None,
+    limits: HttpLimits | None = None,
     mounts: Mapping[str, Any] | None = None,
+    request_type: RequestType = lambda _event: None,
 ) -> AsyncGenerator[HttpFace]:
     """Serve `door` at `address` until the block ends; then drain.
 
@@ -79,45 +81,38 @@ async def serve(  # noqa: PLR0913 - one argument a part
         hosts: names by which it may be asked, besides its address and those of this machine.
         limits: what one client may cost.
         mounts: further ASGI applications by the path they are served under.
+        request_type: looks up the request types of events, for the OpenAPI document.
 
     Raises:
         SettingsError: the address cannot be served.
     """
-    limits, stats = limits or Limits(), Stats()
+    limits = limits or HttpLimits()
     socket = bind(address)
     try:
         host = socket.getsockname()[0]
         is_loopback = ip_address(host.partition("%")[0]).is_loopback
         if not is_loopback:
             log.warning("http_not_encrypted", address=address, hint="put a TLS proxy before it")
-        doorway = Doorway(door, guard, limits=limits, stats=stats)
-        streams = Streams(guard, limits=limits, stats=stats)
-        state = {
-            "doorway": doorway,
-            "streams": streams,
-            "probes": probes,
-            "is_loopback": is_loopback,
-        }
-        app = Gate(
-            make_application(state, origins=origins),
-            hosts=Hosts(host, hosts),
-            limits=limits,
-            stats=stats,
+        gateway = Gateway(door, guard, probes, limits=limits, is_loopback=is_loopback)
+        app = make_application(
+            gateway,
+            request_type=request_type,
+            hosts=HostNames(host, hosts),
+            origins=tuple(origins),
             mounts=mounts,
         )
-        server = Server(app, limits=limits, stats=stats)
-        face = HttpFace(url_of(socket), doorway, streams, stats)
+        server = HttpServer(app, limits=limits, stats=gateway.stats)
         async with _running(server, socket):
             try:
-                yield face
+                yield HttpFace(url_of(socket), gateway)
             finally:
-                streams.end_all()
+                gateway.streams.end_all()
     finally:
         socket.close()
 
 
 @asynccontextmanager
-async def _running(server: Server, socket: Any) -> AsyncGenerator[None]:
+async def _running(server: HttpServer, socket: Any) -> AsyncGenerator[None]:
     failure: Exception | None = None
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(_serve, server, socket)
@@ -131,7 +126,7 @@ async def _running(server: Server, socket: Any) -> AsyncGenerator[None]:
         raise failure
 
 
-async def _serve(server: Server, socket: Any) -> None:
+async def _serve(server: HttpServer, socket: Any) -> None:
     # Shielded: it ends by `stop`, with its answers sent.
     with anyio.CancelScope(shield=True):
         await server.serve(sockets=[socket])

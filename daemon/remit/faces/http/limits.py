@@ -1,4 +1,4 @@
-"""What one HTTP client may cost the daemon, and what the face has counted."""
+"""What one HTTP client may cost the daemon, and what the face counts."""
 
 import msgspec
 
@@ -6,7 +6,7 @@ AUDIENCE = "http"
 """Tokens that were made for another face do not count here."""
 
 
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
+class HttpLimits(msgspec.Struct, frozen=True, kw_only=True):
     """Bounds of the face; every wait for a client ends, and every queue towards one has an end."""
 
     body_bytes: int = 1 << 20
@@ -19,7 +19,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     idle_seconds: int = 15
     connections: int = 1024
     quiet_seconds: float = 0.25
-    """So long one may ask nothing when others wait for its place."""
+    """How long a connection may ask nothing when others wait for its place."""
     in_flight: int = 256
     """Requests of one caller that run at once."""
     streams: int = 16
@@ -31,8 +31,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     drain_seconds: float = 4.0
 
 
-class Stats(msgspec.Struct):
-    """Plain counters; whoever shows them reads the fields."""
+class HttpStats(msgspec.Struct):
+    """Plain counters; the metrics show every field."""
 
     requests: int = 0
     refused: int = 0

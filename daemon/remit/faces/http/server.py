@@ -2,15 +2,20 @@
 
 uvicorn itself would wait for ever for the head of a request. h11 reads strictly, and never more of
 a head than it is allowed to.
+
+A web page can point a name of its own at this machine and have a browser ask it. The browser then
+sends that name as `Host`, so a request under a name that nobody gave us is refused (`HostNames`).
 """
 
 import asyncio  # noqa: TID251 - anyio has no way to serve a socket that was accepted already
 import errno
+import re
 import socket as sockets
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Any
 
 import anyio
@@ -19,14 +24,18 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from remit.errors import SettingsError
-from remit.faces.http.gate import ABORT
-from remit.faces.http.limits import Limits, Stats
-from remit.faces.http.problems import MEDIA_TYPE, problem, problem_body
+from remit.faces.http.limits import HttpLimits, HttpStats
+from remit.faces.http.responses import PROBLEM_JSON, problem, problem_body
+from remit.model.paths import HostRules
+
+ABORT = "remit_abort"
+"""The scope key of the function that cuts the connection."""
 
 LOOPBACK = "127.0.0.1"
 _TICK_SECONDS = 1.0
 _POLL_SECONDS = 0.01
 _GONE = frozenset({errno.EAGAIN, errno.ECONNABORTED, errno.EINTR})
+_HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9_.-]{1,255})(:[0-9]{1,5})?")
 
 
 def address_of(text: str) -> tuple[str, int]:
@@ -71,13 +80,44 @@ def url_of(socket: sockets.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-class Server(uvicorn.Server):
+class HostNames:
+    """The address that is listened on, this machine's own name, and what the operator named."""
+
+    def __init__(self, bound: str, named: Iterable[str] = ()) -> None:
+        self._bound = ip_address(bound.partition("%")[0])
+        self._named = HostRules(allow_hosts=tuple(named))
+
+    def allow(self, shown: Sequence[bytes]) -> bool:
+        """Tell whether a request with these `Host` headers is meant for us."""
+        found = _HOST.fullmatch(shown[0].decode("latin-1").lower()) if len(shown) == 1 else None
+        if found is None:
+            return False
+        host = found[1].removesuffix(".")
+        if self._named.allow(host):
+            return True
+        try:
+            address = ip_address(host.strip("[]"))
+        except ValueError:
+            return host == "localhost" and self._is_here()
+        return self._is_ours(address)
+
+    def _is_here(self) -> bool:
+        return self._bound.is_loopback or self._bound.is_unspecified
+
+    def _is_ours(self, address: IPv4Address | IPv6Address) -> bool:
+        """An address cannot be pointed elsewhere; whoever listens on all has many."""
+        if self._bound.is_unspecified:
+            return True
+        return address == self._bound or (address.is_loopback and self._bound.is_loopback)
+
+
+class HttpServer(uvicorn.Server):
     """Serves until it is told to stop; signals are the daemon's own affair."""
 
-    def __init__(self, app: Any, *, limits: Limits, stats: Stats) -> None:
+    def __init__(self, app: Any, *, limits: HttpLimits, stats: HttpStats) -> None:
         config = uvicorn.Config(
             app,
-            http=partial(Protocol, limits=limits, stats=stats),  # type: ignore[arg-type]
+            http=partial(HttpConnection, limits=limits, stats=stats),  # type: ignore[arg-type]
             ws="none",
             lifespan="off",
             loop="none",
@@ -173,10 +213,10 @@ class Server(uvicorn.Server):
             connection.transport.abort()
 
 
-class Protocol(H11Protocol):
+class HttpConnection(H11Protocol):
     """One connection, with deadlines: for the head of each request, and for reading the answer."""
 
-    def __init__(self, *arguments: Any, limits: Limits, stats: Stats, **named: Any) -> None:
+    def __init__(self, *arguments: Any, limits: HttpLimits, stats: HttpStats, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self._limits = limits
         self._stats = stats
@@ -235,7 +275,7 @@ class Protocol(H11Protocol):
         self._stop_waiting()
         error = problem("bad_frame", msg)
         headers = [
-            (b"content-type", MEDIA_TYPE.encode()),
+            (b"content-type", PROBLEM_JSON.encode()),
             (b"connection", b"close"),
         ]
         parts: list[Any] = [

@@ -12,8 +12,8 @@ import anyio
 import anyio.lowlevel
 import msgspec
 
-from remit.faces.http.limits import Limits, Stats
-from remit.faces.http.problems import problem
+from remit.faces.http.limits import HttpLimits, HttpStats
+from remit.faces.http.responses import problem
 from remit.kernel.dispatch.call import Guard
 from remit.model.event import Notice
 from remit.model.principal import Bearer
@@ -54,7 +54,7 @@ class Stream:
 class Streams:
     """Every open stream, by the name of its reader."""
 
-    def __init__(self, guard: Guard, *, limits: Limits, stats: Stats) -> None:
+    def __init__(self, guard: Guard, *, limits: HttpLimits, stats: HttpStats) -> None:
         self._guard = guard
         self._limits = limits
         self._stats = stats

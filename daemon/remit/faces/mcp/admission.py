@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from remit.faces.http.identity import bearer_of
+from remit.faces.http.gateway import bearer_of
 from remit.kernel.dispatch.call import Guard
 from remit.model.paths import HostRules
 from remit.model.principal import Bearer, Principal

@@ -13,7 +13,7 @@ import anyio.to_thread
 import structlog
 from anyio.abc import TaskGroup
 
-from remit.faces.http.gate import ABORT
+from remit.faces.http.server import ABORT
 from remit.faces.mcp.admission import Admission, Refusal, session_of
 from remit.faces.mcp.caller import DoorCaller
 from remit.kernel.dispatch.call import Door

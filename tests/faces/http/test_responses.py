@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from remit.errors import RemitError
-from remit.faces.http.problems import STATUS, problem, problem_headers
+from remit.faces.http.responses import STATUS, problem, problem_headers
 
 OURS = {"internal", "invalid_handler", "invalid_settings", "unusable_home"}
 """What no request can cause; it would be a bug, and is a 500."""

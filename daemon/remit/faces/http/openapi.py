@@ -1,26 +1,94 @@
-"""The OpenAPI 3.1 document and the page that shows it, made from the table of routes."""
+"""Operations of the HTTP API, and the OpenAPI 3.1 document and the HTML page that describe them.
 
-from collections.abc import Iterable
+An `Operation` is one method of one path: what it calls, and the shapes of its request and answer.
+Shapes describe and do not decide: what an event takes is checked by the event itself. Where an
+event has a request type, that type is the one that is described.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable
 from html import escape
 from http import HTTPStatus
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
+from starlette.responses import Response
 
 from remit import __version__
-from remit.faces.http.operations import Operation
-from remit.faces.http.problems import MEDIA_TYPE, ProblemBody
-from remit.features.agents.events import SpawnRequest, UpdateRequest
-from remit.features.capabilities.events import CreateRequest
-from remit.model.agent import CapabilityChoice
+from remit.faces.http.responses import JSON, PROBLEM_JSON, ProblemBody
 from remit.model.requests import published
 
+RequestType = Callable[[str], type[msgspec.Struct] | None]
+"""The request type of an event; None when no such event is served."""
+
 _REF = "#/components/schemas/{name}"
+_Shape = TypeVar("_Shape", bound=type[msgspec.Struct])
 
 
-def document(operations: Iterable[Operation]) -> dict[str, Any]:
-    """The whole document."""
-    every = list(operations)
+class Parameter(msgspec.Struct, frozen=True):
+    """A query parameter."""
+
+    name: str
+    schema: dict[str, Any]
+    text: str
+
+
+class EventBody(msgspec.Struct, frozen=True):
+    """A body that is the request of the operation's event, with other names for some fields."""
+
+    name: str = ""
+    """The name of the schema; empty: that of the request type."""
+    renamed: dict[str, str | None] = {}
+    """New names by field of the request type; None leaves a field out."""
+
+
+class Operation(msgspec.Struct, frozen=True, kw_only=True):
+    """One method of one path."""
+
+    method: str
+    path: str
+    name: str
+    summary: str
+    serve: Callable[[Any], Awaitable[Response]]
+    """Answers an `Exchange`."""
+    event: str = ""
+    """The event that it calls; empty for what everybody is told without a token."""
+    body: Any = None
+    """A type, or an `EventBody`; None: no body is read."""
+    answer: Any = None
+    """A type, or a media type when the answer is not JSON."""
+    status: int = 200
+    problems: tuple[int, ...] = ()
+    """The statuses of its failures."""
+    query: tuple[Parameter, ...] = ()
+    is_tagged: bool = False
+    """Whether its answers have an ETag."""
+
+    @property
+    def parameters(self) -> list[str]:
+        """The names of the path parameters."""
+        return [part[1:-1] for part in self.path.split("/") if part.startswith("{")]
+
+
+def shape(name: str) -> Callable[[_Shape], _Shape]:
+    """Publish the decorated type under `name`."""
+
+    def named(kind: _Shape) -> _Shape:
+        kind.__name__ = name
+        return kind
+
+    return named
+
+
+def document(operations: Iterable[Operation], request_type: RequestType) -> dict[str, Any]:
+    """The whole document.
+
+    Args:
+        operations: what is described.
+        request_type: looks up the request types of events.
+    """
+    every = [
+        msgspec.structs.replace(one, body=_event_body(one, request_type)) for one in operations
+    ]
     types = [kind for one in every for kind in (one.body, one.answer) if _is_struct(kind)]
     _, schemas = msgspec.json.schema_components([*types, ProblemBody], ref_template=_REF)
     paths: dict[str, dict[str, Any]] = {}
@@ -42,8 +110,14 @@ def document(operations: Iterable[Operation]) -> dict[str, Any]:
     }
 
 
-def _is_struct(kind: Any) -> bool:
-    return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
+def page(operations: Iterable[Operation]) -> bytes:
+    """The operations as one HTML page, without a script and without anything from elsewhere."""
+    rows = "".join(
+        f"<tr><td><code>{escape(one.method)}</code></td><td><code>{escape(one.path)}</code></td>"
+        f"<td>{escape(one.summary)}</td><td><code>{escape(one.event or '-')}</code></td></tr>\n"
+        for one in operations
+    )
+    return _PAGE.replace("{rows}", rows).replace("{version}", escape(__version__)).encode()
 
 
 def _operation(one: Operation) -> dict[str, Any]:
@@ -66,13 +140,13 @@ def _operation(one: Operation) -> dict[str, Any]:
     if parameters:
         found["parameters"] = parameters
     if one.body is not None:
-        found["requestBody"] = {"content": {"application/json": {"schema": _schema(one.body)}}}
+        found["requestBody"] = {"content": {JSON: {"schema": _schema(one.body)}}}
     return found
 
 
 def _responses(one: Operation) -> dict[str, Any]:
     is_text = isinstance(one.answer, str)
-    media_type = one.answer if is_text else "application/json"
+    media_type = one.answer if is_text else JSON
     schema = {"type": "string"} if is_text else _schema(one.answer)
     good: dict[str, Any] = {"description": "Good.", "content": {media_type: {"schema": schema}}}
     if one.event:
@@ -85,7 +159,7 @@ def _responses(one: Operation) -> dict[str, Any]:
     found = {str(int(one.status)): good}
     if one.is_tagged:
         found["304"] = {"description": "As the tag in If-None-Match says."}
-    problem = {MEDIA_TYPE: {"schema": _schema(ProblemBody)}}
+    problem = {PROBLEM_JSON: {"schema": _schema(ProblemBody)}}
     for status in one.problems:
         found[str(status)] = {"description": f"{HTTPStatus(status).phrase}.", "content": problem}
     if one.name == "readyz":
@@ -105,14 +179,37 @@ def _schema(kind: Any) -> dict[str, Any]:
     return dict(published(msgspec.json.schema(kind)))
 
 
-def page(operations: Iterable[Operation]) -> bytes:
-    """The same for people: one page without a script, and without anything from elsewhere."""
-    rows = "".join(
-        f"<tr><td><code>{escape(one.method)}</code></td><td><code>{escape(one.path)}</code></td>"
-        f"<td>{escape(one.summary)}</td><td><code>{escape(one.event or '-')}</code></td></tr>\n"
-        for one in operations
-    )
-    return _PAGE.replace("{rows}", rows).replace("{version}", escape(__version__)).encode()
+def _is_struct(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
+
+
+def _event_body(one: Operation, request_type: RequestType) -> Any:
+    """The type of an operation's body."""
+    if not isinstance(one.body, EventBody):
+        return one.body
+    kind = request_type(one.event)
+    if kind is None:
+        return dict[str, Any]
+    return _renamed(kind, one.body) if one.body.name else kind
+
+
+def _renamed(kind: type[msgspec.Struct], body: EventBody) -> Any:
+    """A request type with other names for fields."""
+    fields: list[Any] = []
+    for field in msgspec.structs.fields(kind):
+        shown = body.renamed.get(field.name, field.name)
+        if shown is None:
+            continue
+        if field.required:
+            fields.append((shown, field.type))
+        elif field.default is not msgspec.NODEFAULT:
+            fields.append((shown, field.type, field.default))
+        else:
+            factory = msgspec.field(default_factory=field.default_factory)
+            fields.append((shown, field.type, factory))
+    made = msgspec.defstruct(body.name, fields, kw_only=True, forbid_unknown_fields=True)
+    made.__doc__ = kind.__doc__
+    return made
 
 
 _PAGE = """<!doctype html>
@@ -133,6 +230,7 @@ th, td { border-bottom: 1px solid #ccc; padding: .4rem; text-align: left; vertic
 {rows}</tbody></table>
 </body></html>
 """
+<<<<<<< HEAD:daemon/remit/faces/http/document.py
 
 
 # The shapes of bodies, for the document that describes this API.
@@ -275,3 +373,5 @@ class Ready(msgspec.Struct, frozen=True):
 
     status: str
     problems: list[str]
+=======
+>>>>>>> 09601f7 (http: Starlette instead of Litestar; the operations are one table):daemon/remit/faces/http/openapi.py

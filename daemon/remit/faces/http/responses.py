@@ -1,12 +1,18 @@
-"""Failures as `application/problem+json`, each under its status."""
+"""Responses: answers of events as JSON, and failures as `application/problem+json` (RFC 9457)."""
 
+import hashlib
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
 import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
 
-from remit_client.wire import Failure
+from remit_client.wire import Answer, Failure
+
+REQUEST_ID = "remit_request_id"
+"""The key under which the id of a request stands in its scope."""
 
 STATUS: Mapping[str, int] = {
     "bad_frame": 400,
@@ -34,11 +40,12 @@ STATUS: Mapping[str, int] = {
     "unavailable": 503,
     "timeout": 504,
 }
-"""By the code of a failure; what stands not here is a bug of ours, and 500."""
+"""The status of each error code; a code that is not here is a bug of ours, and 500."""
 
 SLOW_BODY = 408
 LARGE_HEAD = 431
-MEDIA_TYPE = "application/problem+json"
+JSON = "application/json"
+PROBLEM_JSON = "application/problem+json"
 
 
 class ProblemBody(msgspec.Struct, frozen=True, omit_defaults=False):
@@ -67,6 +74,42 @@ class ProblemError(Exception):
 def problem(code: str, message: str, hint: str = "", **details: Any) -> ProblemError:
     """A problem that the face itself has found."""
     return ProblemError(Failure(code, message, hint, details))
+
+
+def respond(
+    answer: Answer, body: Any, *, status: int = 200, headers: dict[str, str] | None = None
+) -> Response:
+    """A good answer with this body."""
+    return Response(
+        msgspec.json.encode(body),
+        media_type=JSON,
+        status_code=status,
+        headers=_decided(answer) | (headers or {}),
+    )
+
+
+def respond_tagged(request: Request, answer: Answer, body: Any) -> Response:
+    """A good answer under a tag that is the same for as long as the body is."""
+    content = msgspec.json.encode(body)
+    tag = f'"{hashlib.blake2b(content, digest_size=12).hexdigest()}"'
+    headers = _decided(answer) | {"ETag": tag, "Cache-Control": "private, no-cache"}
+    if _matches(request.headers.get("if-none-match", ""), tag):
+        return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
+    return Response(content, media_type=JSON, status_code=HTTPStatus.OK, headers=headers)
+
+
+def respond_problem(request: Request, error: ProblemError) -> Response:
+    """A bad answer."""
+    request_id = str(request.scope.get(REQUEST_ID, ""))
+    headers = problem_headers(error)
+    if error.decision:
+        headers["Remit-Decision"] = error.decision
+    return Response(
+        problem_body(error, request_id),
+        media_type=PROBLEM_JSON,
+        status_code=error.status,
+        headers=headers,
+    )
 
 
 def problem_body(error: ProblemError, request_id: str) -> bytes:
@@ -98,3 +141,17 @@ def problem_headers(error: ProblemError) -> dict[str, str]:
     if error.status == HTTPStatus.METHOD_NOT_ALLOWED and isinstance(allowed, list):
         headers["Allow"] = ", ".join(allowed)
     return headers
+
+
+def _decided(answer: Answer) -> dict[str, str]:
+    told = {"Remit-Decision": answer.decision, "Remit-Revision": str(answer.revision)}
+    if answer.warnings:
+        told["Remit-Warning"] = ", ".join(
+            f"{one['code']}; {one['message']}" for one in answer.warnings
+        )
+    return told
+
+
+def _matches(shown: str, tag: str) -> bool:
+    known = [one.strip().removeprefix("W/") for one in shown.split(",")]
+    return tag in known or "*" in known

@@ -130,5 +130,31 @@ def test_the_document_describes_what_the_events_take() -> None:
         assert described == renamed - set(one.parameters), one.name
 
 
+def test_the_names_of_schemas_stay_as_clients_were_made_from_them() -> None:
+    assert sorted(DOCUMENT["components"]["schemas"]) == [
+        "Agent",
+        "AgentCreate",
+        "AgentPage",
+        "AgentPatch",
+        "AgentSummary",
+        "Alive",
+        "Capability",
+        "CapabilityPage",
+        "Check",
+        "CheckResult",
+        "Checked",
+        "Chosen",
+        "CreateRequest",
+        "Credentials",
+        "Ended",
+        "File",
+        "LaunchRequest",
+        "Limits",
+        "NewAgent",
+        "ProblemBody",
+        "Ready",
+    ]
+
+
 def test_every_event_behind_a_route_is_there() -> None:
     assert {one.event for one in OPERATIONS} - {"", "any"} <= HANDLERS.keys()

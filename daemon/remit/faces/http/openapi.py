@@ -21,6 +21,8 @@ RequestType = Callable[[str], type[msgspec.Struct] | None]
 """The request type of an event; None when no such event is served."""
 
 _REF = "#/components/schemas/{name}"
+_SCHEMA_NAMES = {"CapabilityChoice": "Chosen"}
+"""What a type is called in the document, where that is not its own name: clients rely on it."""
 _Shape = TypeVar("_Shape", bound=type[msgspec.Struct])
 
 
@@ -104,7 +106,7 @@ def document(operations: Iterable[Operation], request_type: RequestType) -> dict
         },
         "paths": paths,
         "components": {
-            "schemas": published(schemas),
+            "schemas": {_schema_name(name): _published(one) for name, one in schemas.items()},
             "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
         },
     }
@@ -175,8 +177,21 @@ def _schema(kind: Any) -> dict[str, Any]:
     if kind is Any:
         return {}
     if _is_struct(kind):
-        return {"$ref": _REF.format(name=kind.__name__)}
+        return {"$ref": _REF.format(name=_schema_name(kind.__name__))}
     return dict(published(msgspec.json.schema(kind)))
+
+
+def _published(schema: Any) -> Any:
+    """A schema as others may read it, with the names of the document."""
+    text = msgspec.json.encode(published(schema)).decode()
+    for name, shown in _SCHEMA_NAMES.items():
+        text = text.replace(f'"{_REF.format(name=name)}"', f'"{_REF.format(name=shown)}"')
+        text = text.replace(f'"title":"{name}"', f'"title":"{shown}"')
+    return msgspec.json.decode(text)
+
+
+def _schema_name(name: str) -> str:
+    return _SCHEMA_NAMES.get(name, name)
 
 
 def _is_struct(kind: Any) -> bool:
@@ -230,148 +245,3 @@ th, td { border-bottom: 1px solid #ccc; padding: .4rem; text-align: left; vertic
 {rows}</tbody></table>
 </body></html>
 """
-<<<<<<< HEAD:daemon/remit/faces/http/document.py
-
-
-# The shapes of bodies, for the document that describes this API.
-#
-# They describe; they do not decide. What an event takes is checked by the event itself, and where
-# it has a type of its own, that is the one that is described.
-
-
-def _as_resource(kind: type[msgspec.Struct], name: str, **named: str | None) -> Any:
-    """The type of an event's request with other names for fields; None leaves one out."""
-    fields: list[Any] = []
-    for field in msgspec.structs.fields(kind):
-        shown = named.get(field.name, field.name)
-        if shown is None:
-            continue
-        if field.required:
-            fields.append((shown, field.type))
-        elif field.default is not msgspec.NODEFAULT:
-            fields.append((shown, field.type, field.default))
-        else:
-            factory = msgspec.field(default_factory=field.default_factory)
-            fields.append((shown, field.type, factory))
-    made = msgspec.defstruct(name, fields, kw_only=True, forbid_unknown_fields=True)
-    made.__doc__ = kind.__doc__
-    return made
-
-
-AgentCreate = _as_resource(SpawnRequest, "AgentCreate", agent_id="id")
-AgentPatch = _as_resource(UpdateRequest, "AgentPatch", agent_id=None)
-CapabilityCreate = CreateRequest
-
-
-class Agent(msgspec.Struct, frozen=True, kw_only=True):
-    """An agent; further fields are those of the answer of agent:status."""
-
-    id: str
-    status: str
-    parent: str | None
-    profile: str
-    name: str
-    system_prompt: str
-    capabilities: list[str | CapabilityChoice]
-    allowed_events: list[str]
-    allowed_claude_tools: list[str]
-    limits: dict[str, Any]
-    created_at: float
-
-
-class Credentials(msgspec.Struct, frozen=True, kw_only=True):
-    """What a new agent shows at the door; nobody can be told them again."""
-
-    public_key: str
-    secret_key: str | msgspec.UnsetType = msgspec.UNSET
-    token: str | msgspec.UnsetType = msgspec.UNSET
-
-
-class NewAgent(Agent, frozen=True, kw_only=True):
-    """An agent that was just made."""
-
-    credentials: Credentials
-    warnings: list[dict[str, str]] = []
-    """What it was given that works differently from what one may think."""
-
-
-class AgentSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """An agent in a list; further fields are those of agent:list."""
-
-    id: str
-    name: str
-    status: str
-    parent: str | None
-    profile: str
-    created_at: float
-
-
-class AgentPage(msgspec.Struct, frozen=True):
-    """Some agents; `next` is the `after` of the next page, or null at the end."""
-
-    items: list[AgentSummary]
-    total: int
-    next: str | None
-
-
-class Capability(msgspec.Struct, frozen=True, kw_only=True):
-    """A capability; one alone also tells its events, tools, requires and limits."""
-
-    id: str
-    name: str
-    description: str
-    status: str
-    icon: str | msgspec.UnsetType = msgspec.UNSET
-    category: str | msgspec.UnsetType = msgspec.UNSET
-
-
-class CapabilityPage(msgspec.Struct, frozen=True):
-    """Some capabilities by name; `next` is the `after` of the next page, or null at the end."""
-
-    items: list[Capability]
-    total: int
-    next: str | None
-
-
-class Ended(msgspec.Struct, frozen=True):
-    """Who was ended."""
-
-    id: str
-    terminated: list[str]
-
-
-class Check(msgspec.Struct, frozen=True):
-    """Which events are asked about, and for which agent; absent: the caller itself."""
-
-    events: list[str]
-    agent: str | msgspec.UnsetType = msgspec.UNSET
-
-
-class CheckResult(msgspec.Struct, frozen=True):
-    """May it, and why."""
-
-    event: str
-    allowed: bool
-    reason: str
-
-
-class Checked(msgspec.Struct, frozen=True):
-    """The results, in the order in which they were asked."""
-
-    results: list[CheckResult]
-    revision: int
-
-
-class Alive(msgspec.Struct, frozen=True):
-    """The loop runs."""
-
-    status: str
-
-
-class Ready(msgspec.Struct, frozen=True):
-    """Whether requests are served as they should be, and what is in the way."""
-
-    status: str
-    problems: list[str]
-=======
->>>>>>> 09601f7 (http: Starlette instead of Litestar; the operations are one table):daemon/remit/faces/http/openapi.py

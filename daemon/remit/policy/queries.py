@@ -10,12 +10,13 @@ from typing import Any
 import msgspec
 
 from remit.errors import NotFoundError
+from remit.model.event import PlacedEffect
 from remit.model.limits import NO_LIMITS
 from remit.model.names import EventName, EventPattern, did_you_mean, nearest
 from remit.model.place import Place
 from remit.policy.catalogue import Catalogue
 from remit.policy.layers import Layer
-from remit.policy.resolve import chosen, excess_of, lets_through, way_out
+from remit.policy.resolve import chosen, lets_through
 
 _NEAR = 5
 
@@ -174,9 +175,9 @@ def obstacles_to(catalogue: Catalogue, layer: Layer, event: str) -> tuple[Obstac
     """What looks as if it gave an event that exists, and does not."""
     found = [*_idle(catalogue, layer, event), *_too_wide(catalogue, layer, event)]
     if layer.max_effect and not lets_through(catalogue, layer.max_effect, event):
-        message = excess_of(catalogue, layer.max_effect, event)
+        message = _excess_of(catalogue, layer.max_effect, event)
         found.insert(
-            0, Obstacle("max_effect", message, way_out(catalogue, event), layer.max_effect.place)
+            0, Obstacle("max_effect", message, _way_out(catalogue, event), layer.max_effect.place)
         )
     return tuple(dict.fromkeys(found))
 
@@ -217,3 +218,16 @@ def _too_wide(catalogue: Catalogue, layer: Layer, event: str) -> Iterator[Obstac
         if EventPattern.parse(text).covers(EventName(event)):
             message = f"the pattern {text!r} does not give it: this event must be named"
             yield Obstacle("wildcard", message, f"name it: {event}", place)
+
+
+def _excess_of(catalogue: Catalogue, ceiling: PlacedEffect, event: str) -> str:
+    """Why an event that exists is not left under a ceiling."""
+    effect = catalogue.universe.specs[event].effect
+    what = "nobody states what it does" if effect is None else f"its effect is {effect}"
+    return f"{what}, and only {ceiling.effect!r} and less is let through"
+
+
+def _way_out(catalogue: Catalogue, event: str) -> str:
+    """The ceiling under which an event would be left; empty when none would do."""
+    effect = catalogue.universe.specs[event].effect
+    return f"'max_effect: {effect}' there would let it through" if effect else ""

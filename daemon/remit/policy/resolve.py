@@ -18,9 +18,8 @@ from remit.model.event import PlacedEffect, Reason
 from remit.model.grant import Grant, Share
 from remit.model.limits import NO_LIMITS, Limits
 from remit.model.names import EventName, EventPattern
-from remit.policy.catalogue import Catalogue
+from remit.policy.catalogue import Catalogue, CompiledRuntimeCapability
 from remit.policy.layers import Layer
-from remit.policy.runtime_capabilities import runtime_limits, shares_of
 from remit.policy.universe import Universe
 
 
@@ -161,7 +160,8 @@ def _given(catalogue: Catalogue, holding: Holding, limits: Limits) -> _Given:
             tools.update(ref.name for ref in definition.claude_tools)
         if definition.resource_limits is not NO_LIMITS:
             limits = limits.smallest(definition.resource_limits)
-    limits = runtime_limits(catalogue, holding.active, limits)
+        if name in catalogue.runtime_capabilities:
+            limits = limits.smallest(catalogue.runtime_capabilities[name].limits)
     return _Given(exposed | unexposed, exposed, frozenset(tools), limits)
 
 
@@ -173,21 +173,47 @@ def _shares(
     held_tools: frozenset[str],
     gated: Iterable[str],
 ) -> tuple[Share, ...]:
-    """What was made at run time could add, under the same denials and reviews as a tool list."""
-    made = [name for name in holding.active if name in catalogue.runtime_capabilities]
-    if not made:
+    """What runtime capabilities could add, under the same denials and reviews as a tool list."""
+    known = catalogue.runtime_capabilities
+    offers = {name: known[name] for name in holding.active if name in known}
+    if not offers:
         return ()
     shut = covered_bits(catalogue, layer.disallowed) | beyond(catalogue, layer.max_effect)
     tools: set[str] = set()
     for name in gated:
         shut |= catalogue.own_events[name] & ~held_bits
         tools |= {ref.name for ref in catalogue.capabilities[name].claude_tools} - held_tools
-    offered = {tool for name in made for tool in catalogue.runtime_capabilities[name].claude_tools}
+    offered = {tool for offer in offers.values() for tool in offer.claude_tools}
     tools |= offered if layer.max_effect else _denied_tools(layer.disallowed, offered)
     waiting = catalogue.universe.approved_only | covered_bits(catalogue, layer.approval)
-    shares = shares_of(catalogue, made, shut=shut, waiting=waiting, shut_tools=frozenset(tools))
     pinned = covered_bits(catalogue, layer.pinned)
-    return tuple(msgspec.structs.replace(one, pinned=one.exposed & pinned) for one in shares)
+    return tuple(
+        _share(name, offer, shut=shut, shut_tools=frozenset(tools), waiting=waiting, pinned=pinned)
+        for name, offer in offers.items()
+    )
+
+
+def _share(
+    name: str,
+    offer: CompiledRuntimeCapability,
+    *,
+    shut: int,
+    shut_tools: frozenset[str],
+    waiting: int,
+    pinned: int,
+) -> Share:
+    bits = offer.bits & ~shut
+    exposed = offer.exposed & bits
+    return Share(
+        capability=name,
+        author=offer.author,
+        author_key=offer.author_key,
+        bits=bits,
+        exposed=exposed,
+        waiting=waiting & bits,
+        claude_tools=offer.claude_tools - shut_tools,
+        pinned=exposed & pinned,
+    )
 
 
 def _covered(catalogue: Catalogue, entries: Iterable[ToolEntry], bits: int) -> frozenset[str]:
@@ -325,19 +351,6 @@ def refusal_patterns(
         tuple(pattern for pattern in waiting if pattern not in hopeless),
         tuple(dict.fromkeys((*cut, *hopeless))),
     )
-
-
-def excess_of(catalogue: Catalogue, ceiling: PlacedEffect, event: str) -> str:
-    """Why an event that exists is not left under a ceiling."""
-    effect = catalogue.universe.specs[event].effect
-    what = "nobody states what it does" if effect is None else f"its effect is {effect}"
-    return f"{what}, and only {ceiling.effect!r} and less is let through"
-
-
-def way_out(catalogue: Catalogue, event: str) -> str:
-    """The ceiling under which an event would be left; empty when none would do."""
-    effect = catalogue.universe.specs[event].effect
-    return f"'max_effect: {effect}' there would let it through" if effect else ""
 
 
 def grant_everything(catalogue: Catalogue) -> Grant:

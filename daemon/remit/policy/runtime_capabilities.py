@@ -102,51 +102,6 @@ def required_by(catalogue: Catalogue, definition: Capability) -> tuple[str, ...]
     return tuple(sorted(frozenset().union(*closures)))
 
 
-def runtime_limits(catalogue: Catalogue, held: Iterable[str], limits: Limits) -> Limits:
-    """Limits that come with what is held of the made ones."""
-    for name in held:
-        if name in catalogue.runtime_capabilities:
-            limits = limits.smallest(catalogue.runtime_capabilities[name].limits)
-    return limits
-
-
-def shares_of(
-    catalogue: Catalogue,
-    held: Iterable[str],
-    *,
-    shut: int,
-    waiting: int,
-    shut_tools: frozenset[str],
-) -> tuple[Share, ...]:
-    """What the made capabilities among those held could give.
-
-    Args:
-        catalogue: the revision.
-        held: the ids of all capabilities that are held.
-        shut: events that denials or reviews take away, whoever gives them.
-        waiting: events whose calls wait for an approval.
-        shut_tools: model tools that denials or reviews take away.
-    """
-    found = []
-    for name in held:
-        made = catalogue.runtime_capabilities.get(name)
-        if made is None:
-            continue
-        bits, tools = made.bits & ~shut, made.claude_tools - shut_tools
-        found.append(
-            Share(
-                name,
-                made.author,
-                made.author_key,
-                bits,
-                made.exposed & bits,
-                waiting & bits,
-                tools,
-            )
-        )
-    return tuple(found)
-
-
 Ceiling = Callable[[str, str], Grant | None]
 """What an author, by name and key, holds without anything made at run time; None: everything."""
 

@@ -10,7 +10,9 @@ from anyio.abc import TaskStatus
 from tests.faces.zmq.world import EchoDoor, People, until, world
 
 import remit_client
-from remit.faces.zmq import Face, Limits, Parcel, serve
+from remit.faces.zmq.face import SocketFace, serve
+from remit.faces.zmq.frames import PushFrame
+from remit.faces.zmq.limits import SocketLimits
 from remit_client import RemitError
 from remit_client.client import LIST_NEWS
 from remit_client.keys import Key, new_key
@@ -139,7 +141,7 @@ class Daemon:
         fresh = new_key(name, server_key=self._server.public_key, endpoint=self.endpoint)
         return self.people.register(fresh)
 
-    async def run(self, door: EchoDoor, *, task_status: TaskStatus[Face]) -> None:
+    async def run(self, door: EchoDoor, *, task_status: TaskStatus[SocketFace]) -> None:
         self._stopped = anyio.Event()
         with anyio.CancelScope() as self._scope:
             async with serve(
@@ -147,7 +149,7 @@ class Daemon:
                 self.people,
                 endpoint=self.endpoint,
                 server_key=self._server.secret_key,
-                limits=Limits(drain_seconds=0, linger_ms=0),
+                limits=SocketLimits(drain_seconds=0, linger_ms=0),
             ) as face:
                 task_status.started(face)
                 await anyio.sleep_forever()
@@ -185,7 +187,7 @@ async def test_a_subscription_is_renewed_after_a_restart(tmp_path: Path) -> None
             door = EchoDoor()
             face = await tasks.start(daemon.run, door)
             await until(lambda: door.seen == ["event:subscribe"])
-            face.push("ann", Parcel("message:news", 1, origin="bob", at=0.0))
+            face.push("ann", PushFrame("message:news", 1, origin="bob", at=0.0))
             with anyio.fail_after(5):
                 assert (await anext(events)).data == 1
             assert events.interruptions == 1

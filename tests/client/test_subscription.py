@@ -7,12 +7,12 @@ import pytest
 from tests.faces.zmq.world import until, world
 
 import remit_client
-from remit.faces.zmq import Parcel
+from remit.faces.zmq.frames import PushFrame
 from remit_client.inbox import QUEUE_SIZE
 
 
-def parcel(event: str, data: object = None) -> Parcel:
-    return Parcel(event, data, origin="bob", at=2.0)
+def frame(event: str, data: object = None) -> PushFrame:
+    return PushFrame(event, data, origin="bob", at=2.0)
 
 
 async def test_pushed_events_arrive_in_order_and_only_those_that_were_asked_for(
@@ -24,8 +24,8 @@ async def test_pushed_events_arrive_in_order_and_only_those_that_were_asked_for(
         remit.subscribe("message:*", "config:changed") as events,
     ):
         for event in ("message:a", "state:b", "config:changed", "config:rejected"):
-            served.face.push("ann", parcel(event))
-        served.face.push("ann", parcel("message:last", {"x": 1}))
+            served.face.push("ann", frame(event))
+        served.face.push("ann", frame("message:last", {"x": 1}))
         with anyio.fail_after(5):
             got = [await anext(events) for _ in range(3)]
     assert [(push.event, push.seq) for push in got] == [
@@ -50,7 +50,7 @@ async def test_a_reader_that_falls_behind_knows_how_much_it_missed(tmp_path: Pat
         remit.subscribe("message:*") as events,
     ):
         for number in range(QUEUE_SIZE + 10):
-            served.face.push("ann", parcel("message:n", number))
+            served.face.push("ann", frame("message:n", number))
             await remit.call("test:who")
         await until(lambda: events.missed == 10)
         assert (await anext(events)).data == 0
@@ -64,7 +64,7 @@ async def test_a_gap_notice_of_the_daemon_is_counted(tmp_path: Path) -> None:
     ):
         for peer in served.face._peers.named("ann"):
             peer.missed = 3
-        served.face.push("ann", parcel("message:n"))
+        served.face.push("ann", frame("message:n"))
         with anyio.fail_after(5):
             await anext(events)
         assert events.missed == 3

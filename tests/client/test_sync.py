@@ -9,7 +9,7 @@ import anyio
 import pytest
 from tests.faces.zmq.world import until, world
 
-from remit.faces.zmq import Parcel
+from remit.faces.zmq.frames import PushFrame
 from remit_client import ConnectionLost, Denied, Progress, Timeout, Unauthorised, Unreachable, sync
 from remit_client.keys import Key, new_key
 
@@ -64,7 +64,7 @@ async def test_it_reads_pushed_events(tmp_path: Path) -> None:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(in_thread, lambda: work(key))
             await until(lambda: "test:who" in served.door.seen)
-            served.face.push("ann", Parcel("message:news", 5, origin="bob", at=0.0))
+            served.face.push("ann", PushFrame("message:news", 5, origin="bob", at=0.0))
     assert got == [5, None]
 
 
@@ -111,5 +111,5 @@ async def test_it_loses_an_answer_aloud_and_renews_its_subscriptions(tmp_path: P
             await until(lambda: served.face.stats.jobs == 1)
             served.face.evict("ann")
             await until(lambda: served.door.seen.count("event:subscribe") == 2)
-            served.face.push("ann", Parcel("message:news", 6, origin="bob", at=0.0))
+            served.face.push("ann", PushFrame("message:news", 6, origin="bob", at=0.0))
     assert got == [6, 1]

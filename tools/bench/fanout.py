@@ -27,7 +27,8 @@ from remit.config.definitions.files import (  # noqa: E402
     read_files,
     starter_dir,
 )
-from remit.faces.zmq import Limits, serve  # noqa: E402
+from remit.faces.zmq.face import serve  # noqa: E402
+from remit.faces.zmq.limits import SocketLimits  # noqa: E402
 from remit.kernel.authority.handlers import HandlerTable  # noqa: E402
 from remit.kernel.authority.revision import Authority  # noqa: E402
 from remit.kernel.bus.delivery import Courier  # noqa: E402
@@ -135,7 +136,7 @@ async def our_cost(endpoint: str, fan: int, each: int) -> float:
     server = new_key("server")
     courier = Courier(make_authority(["listener"]), time.time)
     door = SubscribeDoor(courier)
-    limits = Limits(high_water=0, backlog=1 << 30, backlog_bytes=1 << 40, linger_ms=0)
+    limits = SocketLimits(high_water=0, backlog=1 << 30, backlog_bytes=1 << 40, linger_ms=0)
     async with serve(
         door, Directory(), endpoint=endpoint, server_key=server.secret_key, limits=limits
     ) as face:

@@ -29,7 +29,8 @@ from remit.config.settings.launch_user import launch_user
 from remit.config.settings.lock import hold_lock, remember_extensions, remember_served
 from remit.config.settings.table import Settings
 from remit.errors import HomeError, StoreError
-from remit.faces.zmq import Face, Limits, serve
+from remit.faces.zmq.face import SocketFace, serve
+from remit.faces.zmq.limits import SocketLimits
 from remit.faces.zmq.peers import Peer
 from remit.kernel.authority.handlers import HandlerTable
 from remit.kernel.dispatch.dispatcher import Dispatcher
@@ -190,9 +191,9 @@ async def _look_at_audit(store: SqliteStore) -> None:
         log.error("audit_broken", problem=head.problem, hint="remit audit verify")
 
 
-def _limits(settings: Settings, shares: Shares) -> Limits:
+def _limits(settings: Settings, shares: Shares) -> SocketLimits:
     """What clients of the socket may cost."""
-    return Limits(
+    return SocketLimits(
         in_flight=settings.max_in_flight,
         drain_seconds=settings.drain_timeout,
         connections=shares.clients,
@@ -215,7 +216,7 @@ def _handlers(settings: Settings) -> dict[str, Handler]:
     return loaded.handlers
 
 
-def _connect(home: Home, services: Services, face: Face) -> None:
+def _connect(home: Home, services: Services, face: SocketFace) -> None:
     """Tell services of connections, and the socket of what they have to say."""
     services.keyring.on_revoke = partial(_end, home, services, face.evict)
     services.courier.post = face

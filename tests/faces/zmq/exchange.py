@@ -12,7 +12,8 @@ import zmq
 from tests.faces.zmq.world import EchoDoor, People, Wire, World
 from tests.fakes import Desk, built_in_handlers, starter_files
 
-from remit.faces.zmq import Limits, serve
+from remit.faces.zmq.face import serve
+from remit.faces.zmq.limits import SocketLimits
 from remit.model.agent import Agent, AgentSpec
 from remit_client.keys import Key, new_key
 from remit_client.wire import Push
@@ -86,7 +87,7 @@ def _read_all(wires: list[Wire], count: int) -> None:
 
 
 @asynccontextmanager
-async def exchange(folder: Path, *, limits: Limits | None = None) -> AsyncGenerator[Exchange]:
+async def exchange(folder: Path, *, limits: SocketLimits | None = None) -> AsyncGenerator[Exchange]:
     server = new_key("server")
     desk = Desk(built_in_handlers(), starter_files())
     courier = desk.services.courier
@@ -95,7 +96,7 @@ async def exchange(folder: Path, *, limits: Limits | None = None) -> AsyncGenera
         desk.keyring,
         endpoint=f"ipc://{folder}/remit.sock",
         server_key=server.secret_key,
-        limits=limits or Limits(drain_seconds=0.01, linger_ms=0),
+        limits=limits or SocketLimits(drain_seconds=0.01, linger_ms=0),
     ) as face:
         courier.post = face
         face.on_gone = courier.bus.drop

@@ -11,7 +11,7 @@ import pytest
 import zmq
 from tests.faces.zmq.world import Wire, World, until, world
 
-from remit.faces.zmq import Limits
+from remit.faces.zmq.limits import SocketLimits
 
 GOOD = msgspec.msgpack.encode({"id": 1, "event": "test:echo", "data": 1})
 DEEP = b"\x91" * 10_000 + b"\xc0"
@@ -180,7 +180,7 @@ async def flood(wire: Wire, event: str) -> None:
 
 
 async def test_a_client_that_never_reads_is_cut_off_and_delays_nobody(tmp_path: Path) -> None:
-    limits = Limits(high_water=2, backlog=8, drain_seconds=0.01, linger_ms=0)
+    limits = SocketLimits(high_water=2, backlog=8, drain_seconds=0.01, linger_ms=0)
     async with world(tmp_path, limits=limits) as served:
         slow = served.wire(served.key("slow"), high_water=1)
         quick = served.wire(served.key("quick"))
@@ -232,7 +232,7 @@ async def test_a_client_without_encryption_never_reaches_the_door(tmp_path: Path
 
 
 async def test_a_client_that_goes_on_sending_too_much_is_cut_off(tmp_path: Path) -> None:
-    limits = Limits(inbox_bytes=2_000, batch=1, drain_seconds=0.01)
+    limits = SocketLimits(inbox_bytes=2_000, batch=1, drain_seconds=0.01)
     async with world(tmp_path, limits=limits) as served:
         ann = served.wire(served.key("ann"), high_water=10_000)
         for number in range(3_000):
@@ -244,7 +244,7 @@ async def test_a_client_that_goes_on_sending_too_much_is_cut_off(tmp_path: Path)
 
 
 async def test_requests_in_flight_are_bounded_in_bytes(tmp_path: Path) -> None:
-    limits = Limits(in_flight_bytes=5_000, drain_seconds=0.01)
+    limits = SocketLimits(in_flight_bytes=5_000, drain_seconds=0.01)
     async with world(tmp_path, limits=limits) as served:
         ann = served.wire(served.key("ann"))
         for number in range(4):
@@ -260,7 +260,7 @@ async def test_requests_in_flight_are_bounded_in_bytes(tmp_path: Path) -> None:
 
 async def test_large_answers_that_nobody_reads_are_held_within_their_bytes(tmp_path: Path) -> None:
     big = 1 << 19
-    limits = Limits(unread_bytes=2 * big, backlog_bytes=4 * big, drain_seconds=0.01)
+    limits = SocketLimits(unread_bytes=2 * big, backlog_bytes=4 * big, drain_seconds=0.01)
     async with world(tmp_path, limits=limits) as served:
         key = served.key("ann")
         ann, other = served.wire(key), served.wire(key)

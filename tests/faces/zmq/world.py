@@ -12,7 +12,8 @@ import anyio
 import msgspec
 import zmq
 
-from remit.faces.zmq import Face, Limits, serve
+from remit.faces.zmq.face import SocketFace, serve
+from remit.faces.zmq.limits import SocketLimits
 from remit.kernel.dispatch.call import Call, Job
 from remit.model.principal import Principal
 from remit_client.keys import Key, new_key
@@ -147,7 +148,9 @@ class Wire:
 class World:
     """A face that is up, its door, its people, and connections to it."""
 
-    def __init__(self, face: Face, door: EchoDoor, people: People, server_public: str) -> None:
+    def __init__(
+        self, face: SocketFace, door: EchoDoor, people: People, server_public: str
+    ) -> None:
         self.face = face
         self.door = door
         self.people = people
@@ -191,7 +194,7 @@ async def until(condition: Callable[[], bool]) -> None:
 
 @asynccontextmanager
 async def world(
-    folder: Path, *, endpoint: str = "", limits: Limits | None = None
+    folder: Path, *, endpoint: str = "", limits: SocketLimits | None = None
 ) -> AsyncGenerator[World]:
     """Serve an `EchoDoor` in `folder`."""
     server = new_key("server")
@@ -201,7 +204,7 @@ async def world(
         people,
         endpoint=endpoint or f"ipc://{folder}/remit.sock",
         server_key=server.secret_key,
-        limits=limits or Limits(drain_seconds=0.01),
+        limits=limits or SocketLimits(drain_seconds=0.01),
     ) as face:
         made = World(face, door, people, server.public_key)
         try:

@@ -1,4 +1,9 @@
-"""The ZeroMQ face put together: it starts, pushes, evicts and drains."""
+"""The ZeroMQ face: agents and operators over one authenticated socket.
+
+Order: messages of one connection are read in the order they were sent; inline answers keep it, jobs
+answer when they are done. Back-pressure: a client that does not read loses pushed events first
+(counted, announced), then its connection; it never delays another.
+"""
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -9,15 +14,21 @@ import structlog
 import zmq
 from anyio.abc import TaskGroup
 
-from remit.faces.zmq.accept import AcceptGate
-from remit.faces.zmq.authenticator import Authenticator
-from remit.faces.zmq.frames import Parcel
+from remit.faces.zmq.acceptor import AcceptGate
+from remit.faces.zmq.frames import PushFrame
 from remit.faces.zmq.jobs import Jobs
-from remit.faces.zmq.limits import Limits, Stats
+from remit.faces.zmq.limits import SocketLimits, SocketStats
 from remit.faces.zmq.outbox import Outbox
 from remit.faces.zmq.peers import Peer, Peers
 from remit.faces.zmq.reader import Reader
-from remit.faces.zmq.router import Readiness, bind, inode_of, open_router, remove_file
+from remit.faces.zmq.router import (
+    Authenticator,
+    Readiness,
+    bind,
+    inode_of,
+    open_router,
+    remove_file,
+)
 from remit.kernel.dispatch.call import Directory, Door
 from remit.kernel.dispatch.counters import Load
 from remit.model.event import Notice
@@ -28,19 +39,19 @@ log = structlog.get_logger()
 _RETRY_SECONDS = 0.05
 
 
-class Face:
+class SocketFace:
     """The daemon's socket while it serves; `serve` makes one."""
 
     def __init__(
         self, context: "zmq.Context[zmq.Socket[bytes]]", door: Door, directory: Directory,
-        *, server_key: str, limits: Limits, tasks: TaskGroup,
+        *, server_key: str, limits: SocketLimits, tasks: TaskGroup,
     ) -> None:  # fmt: skip
-        self.stats = stats = Stats()
+        self.stats = stats = SocketStats()
         self.endpoint = ""
         self._files: dict[str, int | None] = {}
         self._limits = limits
         self._reading = True
-        self._last: tuple[Notice, Parcel] | None = None
+        self._last: tuple[Notice, PushFrame] | None = None
         # Up before anything listens: see `Authenticator`.
         self._directory = directory
         self._authenticator = Authenticator(context, directory, stats, self._is_crowded)
@@ -74,13 +85,13 @@ class Face:
     def on_arrival(self, callback: Callable[[Peer], None]) -> None:
         self._peers.on_arrival = callback
 
-    def push(self, name: str, parcel: Parcel) -> int:
+    def push(self, name: str, frame: PushFrame) -> int:
         """Send an event to every connection of a principal; tell how many got it.
 
         Each connection numbers what it is sent, so a client sees what it missed.
         """
         self._peers.catch_up()
-        told = sum(self._outbox.push(peer, parcel) for peer in self._peers.named(name))
+        told = sum(self._outbox.push(peer, frame) for peer in self._peers.named(name))
         self._readiness.wake()
         return told
 
@@ -91,19 +102,19 @@ class Face:
         """
         # The routing id may belong to somebody else by now: learn that before using it.
         self._peers.catch_up()
-        taken = self._outbox.push(connection, self._parcel(notice))
+        taken = self._outbox.push(connection, self._frame(notice))
         self._readiness.wake()
         return taken
 
     def tell(self, name: str, notice: Notice) -> int:
         """Send a notice on every connection of a principal; tell how many got it."""
-        return self.push(name, self._parcel(notice))
+        return self.push(name, self._frame(notice))
 
-    def _parcel(self, notice: Notice) -> Parcel:
+    def _frame(self, notice: Notice) -> PushFrame:
         """Encoded once, however many connections the same notice goes to."""
         if self._last is None or self._last[0] is not notice:
-            parcel = Parcel(notice.event, notice.data, origin=notice.origin, at=notice.at)
-            self._last = (notice, parcel)
+            frame = PushFrame(notice.event, notice.data, origin=notice.origin, at=notice.at)
+            self._last = (notice, frame)
         return self._last[1]
 
     def load(self, name: str) -> Load:
@@ -137,7 +148,7 @@ class Face:
             log.warning("connections_not_bounded", endpoint=endpoint)
         else:
             self._gates.append(gate)
-            tasks.start_soon(self._peers.arrivals.admit, gate, silent, self._peers.look)
+            tasks.start_soon(self._peers.acceptor.admit, gate, silent, self._peers.look)
         return endpoint
 
     def remove_files(self) -> None:
@@ -201,8 +212,8 @@ async def serve(
     endpoint: str,
     server_key: str,
     door_of_operators: str = "",
-    limits: Limits | None = None,
-) -> AsyncGenerator[Face]:
+    limits: SocketLimits | None = None,
+) -> AsyncGenerator[SocketFace]:
     """Serve `door` at `endpoint` until the block ends; then drain.
 
     Args:
@@ -218,14 +229,14 @@ async def serve(
     """
     # A context of its own: the authenticator's address is fixed within one.
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
-    face: Face | None = None
+    face: SocketFace | None = None
     failure: Exception | None = None
     try:
         async with anyio.create_task_group() as tasks:
             try:
-                face = Face(
+                face = SocketFace(
                     context, door, directory,
-                    server_key=server_key, limits=limits or Limits(), tasks=tasks,
+                    server_key=server_key, limits=limits or SocketLimits(), tasks=tasks,
                 )  # fmt: skip
                 face.start(tasks, endpoint, door_of_operators)
                 yield face

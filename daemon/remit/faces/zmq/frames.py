@@ -114,7 +114,7 @@ class _Tail(msgspec.Struct):
     at: float
 
 
-class Parcel:
+class PushFrame:
     """One event on its way to any number of clients."""
 
     __slots__ = ("_tail", "_tails")

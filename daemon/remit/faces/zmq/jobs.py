@@ -7,7 +7,7 @@ import structlog
 from anyio.abc import TaskGroup
 
 from remit.faces.zmq.frames import Codec, encode_answer, failed
-from remit.faces.zmq.limits import Limits, Stats
+from remit.faces.zmq.limits import SocketLimits, SocketStats
 from remit.faces.zmq.outbox import Outbox
 from remit.faces.zmq.peers import Peer, Peers
 from remit.faces.zmq.router import Readiness
@@ -26,7 +26,7 @@ class Jobs:
 
     def __init__(
         self, tasks: TaskGroup, outbox: Outbox, peers: Peers, readiness: Readiness,
-        *, limits: Limits, stats: Stats,
+        *, limits: SocketLimits, stats: SocketStats,
     ) -> None:  # fmt: skip
         self._tasks = tasks
         self._outbox = outbox

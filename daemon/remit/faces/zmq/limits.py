@@ -3,7 +3,7 @@
 import msgspec
 
 
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
+class SocketLimits(msgspec.Struct, frozen=True, kw_only=True):
     """Bounds of the socket; every queue between a client and the daemon has one."""
 
     max_message: int = 1 << 20
@@ -49,7 +49,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """After so long a silence over tcp the system asks whether the other side is still there."""
 
 
-class Stats(msgspec.Struct):
+class SocketStats(msgspec.Struct):
     """Plain counters; whoever shows them reads the fields."""
 
     messages: int = 0

@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 import zmq
 
-from remit.faces.zmq.frames import Parcel
-from remit.faces.zmq.limits import Limits, Stats
+from remit.faces.zmq.frames import PushFrame
+from remit.faces.zmq.limits import SocketLimits, SocketStats
 from remit.faces.zmq.peers import Peer, Peers, cut, has_read_all
 from remit_client.wire import ANSWER, GAP, PUSH, Gap
 
@@ -25,7 +25,7 @@ class Outbox:
     """Everything that leaves the daemon's socket."""
 
     def __init__(
-        self, socket: "zmq.Socket[bytes]", peers: Peers, *, limits: Limits, stats: Stats
+        self, socket: "zmq.Socket[bytes]", peers: Peers, *, limits: SocketLimits, stats: SocketStats
     ) -> None:
         # Past pyzmq's wrapper in Python, which every frame of every answer would pay for.
         self._send: Callable[..., object] = super(zmq.Socket, socket).send
@@ -53,7 +53,7 @@ class Outbox:
         else:
             self._drop(peer)
 
-    def push(self, peer: Peer, parcel: Parcel) -> bool:
+    def push(self, peer: Peer, frame: PushFrame) -> bool:
         """Send a pushed event, now or when the client has read; False when it is missed."""
         if peer.gone:
             return False
@@ -66,7 +66,7 @@ class Outbox:
             peer.missed += 1
             self._drop(peer)
             return False
-        body = parcel.encode(peer.codec, peer.seq)
+        body = frame.encode(peer.codec, peer.seq)
         if peer.backlog or not self._transmit(peer, peer.codec.version, PUSH, body):
             self._queue(peer, peer.codec.version, PUSH, body)
         return not peer.gone

@@ -14,10 +14,15 @@ from typing import TypeVar
 import anyio
 import zmq
 
-from remit.faces.zmq.accept import cut_descriptor, has_taken_all, inode_of_descriptor, is_closed
-from remit.faces.zmq.arrivals import Arrivals
+from remit.faces.zmq.acceptor import (
+    Acceptor,
+    cut_descriptor,
+    has_taken_all,
+    inode_of_descriptor,
+    is_closed,
+)
 from remit.faces.zmq.frames import MSGPACK, Codec
-from remit.faces.zmq.limits import Limits, Stats
+from remit.faces.zmq.limits import SocketLimits, SocketStats
 from remit_client.wire import RequestId
 
 _MONITOR_EVENT = struct.Struct("=hi")
@@ -56,8 +61,10 @@ class Peer:
 class Peers:
     """Every connection that has sent a message, by routing id and by name."""
 
-    def __init__(self, router: "zmq.Socket[bytes]", *, limits: Limits, stats: Stats) -> None:
-        self.arrivals = Arrivals(limits, stats)
+    def __init__(
+        self, router: "zmq.Socket[bytes]", *, limits: SocketLimits, stats: SocketStats
+    ) -> None:
+        self.acceptor = Acceptor(limits, stats)
         self._limits = limits
         self._stats = stats
         self._by_id: dict[bytes, Peer] = {}
@@ -103,11 +110,11 @@ class Peers:
             self._monitor.recv(_NOBLOCK)
             kind, descriptor = _MONITOR_EVENT.unpack(event)
             if kind == zmq.EVENT_ACCEPTED:
-                self.arrivals.accepted(descriptor)
+                self.acceptor.accepted(descriptor)
             elif kind == zmq.EVENT_ACCEPT_FAILED:
-                self.arrivals.failed()
+                self.acceptor.failed()
             else:
-                self.arrivals.left(descriptor)
+                self.acceptor.left(descriptor)
                 for peer in tuple(self._by_descriptor.get(descriptor, ())):
                     self.forget(peer)
 
@@ -148,7 +155,7 @@ class Peers:
         self._by_name.setdefault(name, set()).add(peer)
         self._by_descriptor.setdefault(descriptor, set()).add(peer)
         self._stats.clients += 1
-        self.arrivals.left(descriptor)
+        self.acceptor.left(descriptor)
         # Did it close before its inode was read? Then the inode is another one's.
         self.catch_up()
         if peer.inode == 0:

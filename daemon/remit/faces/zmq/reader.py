@@ -4,6 +4,7 @@ Frames are received one by one and `more` is looked at each time: whoever reads 
 blindly takes the surplus frame of one client for the routing id of another.
 """
 
+from collections import deque
 from functools import partial
 
 import structlog
@@ -19,7 +20,6 @@ from remit.faces.zmq.frames import (
     failed,
     find_id,
 )
-from remit.faces.zmq.inbox import Inbox
 from remit.faces.zmq.jobs import Jobs
 from remit.faces.zmq.outbox import Outbox
 from remit.faces.zmq.peers import Peer, Peers, cut
@@ -29,6 +29,12 @@ from remit_client.wire import ANSWER, CANCEL, REQUEST, Answer, RequestId
 _NOBLOCK = int(zmq.NOBLOCK)
 _FRAMES_HINT = "send [version] [kind] [body], as in [b'R1'] [b'Q'] [a msgpack request]"
 _BODY_HINT = "the body is one map in the format of its version: R1 is msgpack, J1 is JSON"
+
+_EACH = 512
+"""What a message costs in the inbox beside its bytes."""
+
+InboxMessage = tuple[Peer, Codec, bytes, zmq.Frame]
+"""Who sent it, in which version, of which kind, and the body."""
 
 log = structlog.get_logger()
 
@@ -252,6 +258,66 @@ class Reader:
     def _refuse(self, peer: Peer, codec: Codec, body: bytes, message: str, hint: str) -> None:
         self._stats.bad_frames += 1
         self._answer(peer, codec, bad_frame(find_id(codec, body), message, hint=hint))
+
+
+class Inbox:
+    """Messages that were taken off the socket and wait; clients take turns.
+
+    libzmq itself could hold a client back only by not reading on, and that is not safe. So all is
+    taken from it at once. A client that has sent too much is told so, and cut off if it goes on.
+    """
+
+    def __init__(self, limit: int) -> None:
+        """Begin empty; of one client so many bytes are kept, and as many refused one by one."""
+        self.limit = limit
+        self._queues: dict[str, _ClientQueue] = {}
+        self._turns: deque[str] = deque()
+        """Whose turn it is; everybody who has something here stands in it once."""
+
+    def __bool__(self) -> bool:
+        return bool(self._turns)
+
+    def add(self, message: InboxMessage) -> bool:
+        """Keep a message for later; False when its sender has too much here already."""
+        key, size = message[0].key, len(message[3]) + _EACH
+        queue = self._queues.get(key)
+        if queue is None:
+            queue = self._queues[key] = _ClientQueue()
+            self._turns.append(key)
+        elif queue.bytes + size > self.limit:
+            queue.surplus += size
+            return False
+        queue.bytes += size
+        queue.messages.append(message)
+        return True
+
+    def is_flooded(self, peer: Peer) -> bool:
+        """Tell whether a client goes on although it was told that it sends too much."""
+        queue = self._queues.get(peer.key)
+        return queue is not None and queue.surplus > self.limit
+
+    def next(self) -> InboxMessage:
+        """Take out the oldest message of the client whose turn it is."""
+        key = self._turns.popleft()
+        queue = self._queues[key]
+        message = queue.messages.popleft()
+        if queue.messages:
+            queue.bytes -= len(message[3]) + _EACH
+            self._turns.append(key)
+        else:
+            del self._queues[key]
+        return message
+
+
+class _ClientQueue:
+    """The messages of one client, in the order in which they came."""
+
+    __slots__ = ("bytes", "messages", "surplus")
+
+    def __init__(self) -> None:
+        self.messages: deque[InboxMessage] = deque()
+        self.bytes = 0
+        self.surplus = 0
 
 
 def _revoked(request_id: RequestId) -> Answer:

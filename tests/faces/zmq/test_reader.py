@@ -1,4 +1,4 @@
-"""What a well-behaved client gets from the socket."""
+"""Requests as they are read: each is answered, in turn, and nobody's may stop another's."""
 
 import stat
 from pathlib import Path
@@ -6,10 +6,15 @@ from pathlib import Path
 import anyio
 import msgspec
 import pytest
+import zmq
 from tests.faces.zmq.world import EchoDoor, People, until, world
 
 from remit.errors import SettingsError
-from remit.faces.zmq import Limits, serve
+from remit.faces.zmq.face import serve
+from remit.faces.zmq.frames import MSGPACK
+from remit.faces.zmq.limits import SocketLimits
+from remit.faces.zmq.peers import Peer
+from remit.faces.zmq.reader import Inbox, InboxMessage
 from remit_client.keys import new_key
 
 
@@ -111,7 +116,7 @@ async def test_an_id_in_flight_cannot_be_used_again(tmp_path: Path) -> None:
 async def test_too_many_jobs_of_one_key_are_refused_over_all_its_connections(
     tmp_path: Path,
 ) -> None:
-    async with world(tmp_path, limits=Limits(in_flight=2, drain_seconds=0.01)) as served:
+    async with world(tmp_path, limits=SocketLimits(in_flight=2, drain_seconds=0.01)) as served:
         key = served.key()
         first, second = served.wire(key), served.wire(key)
         first.request(1, "test:wait")
@@ -134,7 +139,7 @@ async def test_the_socket_file_is_for_its_owner_only_and_goes_away(tmp_path: Pat
 
 
 async def test_stopping_lets_jobs_end_and_sends_their_answers(tmp_path: Path) -> None:
-    async with world(tmp_path, limits=Limits(drain_seconds=5)) as served:
+    async with world(tmp_path, limits=SocketLimits(drain_seconds=5)) as served:
         wire = served.wire(served.key())
         wire.request(1, "test:wait")
         await until(lambda: served.door.running.get("ann") == 1)
@@ -145,7 +150,7 @@ async def test_stopping_lets_jobs_end_and_sends_their_answers(tmp_path: Path) ->
 
 
 async def test_stopping_cancels_jobs_that_do_not_end(tmp_path: Path) -> None:
-    async with world(tmp_path, limits=Limits(drain_seconds=0.01)) as served:
+    async with world(tmp_path, limits=SocketLimits(drain_seconds=0.01)) as served:
         wire = served.wire(served.key())
         wire.request(1, "test:wait")
         await until(lambda: served.door.running.get("ann") == 1)
@@ -176,3 +181,50 @@ async def test_what_fails_inside_the_block_comes_out_as_it_is(tmp_path: Path) ->
     with pytest.raises(KeyError):
         async with world(tmp_path):
             raise KeyError("mine")
+
+
+EACH = 1000
+
+
+def letter(peer: Peer) -> InboxMessage:
+    return peer, MSGPACK, b"Q", zmq.Frame(b"x" * (EACH - 512))
+
+
+def client(name: str) -> Peer:
+    return Peer(name.encode(), f"key of {name}", name)
+
+
+def test_clients_take_turns_however_much_one_of_them_sends() -> None:
+    inbox, ann, bob = Inbox(100 * EACH), client("ann"), client("bob")
+    for peer in (ann, ann, ann, bob, bob):
+        assert inbox.add(letter(peer))
+    order = [inbox.next()[0].name for _ in range(5)]
+    assert order == ["ann", "bob", "ann", "bob", "ann"]
+    assert not inbox
+
+
+def test_a_client_keeps_so_many_bytes_and_one_message_in_any_case() -> None:
+    inbox, ann, bob = Inbox(2 * EACH), client("ann"), client("bob")
+    assert [inbox.add(letter(ann)) for _ in range(4)] == [True, True, False, False]
+    assert inbox.add(letter(bob))
+    inbox.next()
+    assert inbox.add(letter(ann))
+    assert Inbox(1).add(letter(ann))
+
+
+def test_other_connections_of_a_client_share_its_bytes() -> None:
+    inbox = Inbox(2 * EACH)
+    one, other = client("ann"), Peer(b"other", "key of ann", "ann")
+    assert [inbox.add(letter(peer)) for peer in (one, other, other)] == [True, True, False]
+
+
+def test_who_goes_on_as_long_again_floods() -> None:
+    inbox, ann = Inbox(2 * EACH), client("ann")
+    for _ in range(4):
+        inbox.add(letter(ann))
+        assert not inbox.is_flooded(ann)
+    inbox.add(letter(ann))
+    assert inbox.is_flooded(ann)
+    while inbox:
+        inbox.next()
+    assert not inbox.is_flooded(ann)

@@ -1,4 +1,4 @@
-"""What one client may cost the daemon, and what the face has counted."""
+"""What one client of the socket may cost the daemon, and what the face counts."""
 
 import msgspec
 
@@ -42,15 +42,15 @@ class SocketLimits(msgspec.Struct, frozen=True, kw_only=True):
     silent_operators: int = 4
     """The same, at the door of operators."""
     silent_seconds: float = 0.05
-    """So long one may be silent when others wait for its place."""
+    """How long one may be silent when others wait for its place."""
     spare_descriptors: int = 8
     """Nobody is let in while fewer are free."""
     keepalive_seconds: int = 20
-    """After so long a silence over tcp the system asks whether the other side is still there."""
+    """Silence on tcp after which the system asks whether the other side is still there."""
 
 
 class SocketStats(msgspec.Struct):
-    """Plain counters; whoever shows them reads the fields."""
+    """Plain counters."""
 
     messages: int = 0
     bad_frames: int = 0

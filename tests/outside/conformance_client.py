@@ -11,7 +11,7 @@ from typing import Any
 import anyio
 
 from remit.errors import RemitError
-from remit.features.upstreams.client.client import Link
+from remit.features.upstreams.client.client import UpstreamClient
 from remit.features.upstreams.client.state import Listing
 from remit.model.upstream import Upstream, UpstreamTool
 
@@ -41,7 +41,7 @@ async def heard(listing: Listing) -> None:
 
 
 async def main(url: str) -> None:
-    link = Link(Upstream(name="suite", url=url), secret=lambda _: None, on_listed=heard)
+    link = UpstreamClient(Upstream(name="suite", url=url), secret=lambda _: None, on_listed=heard)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(link.run)
         for name, arguments in calls_of(await link.refresh()):

@@ -18,7 +18,7 @@ from remit.app.offline_upstreams import pins_of, server_view
 from remit.app.workbench import find_events
 from remit.config.settings.table import Settings
 from remit.errors import RemitError
-from remit.features.upstreams.client.client import Link
+from remit.features.upstreams.client.client import UpstreamClient
 from remit.features.upstreams.client.state import Listing
 from remit.features.upstreams.pins import KnownServer, Pins
 from remit.features.upstreams.secrets import secret_value
@@ -96,13 +96,13 @@ async def _list_once(upstream: Upstream) -> tuple[Listing | None, str]:
         pass
 
     lazy = msgspec.structs.replace(upstream, start="lazy")
-    link = Link(lazy, secret=secret_value, on_listed=listed, launcher=tethered(_OWNER))
+    client = UpstreamClient(lazy, secret=secret_value, on_listed=listed, launcher=tethered(_OWNER))
     found: Listing | None = None
     why = ""
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(link.run)
+        tasks.start_soon(client.run)
         try:
-            found = await link.refresh()
+            found = await client.refresh()
         except RemitError as error:
             why = str(error.details.get("reason") or error.message)
         tasks.cancel_scope.cancel()

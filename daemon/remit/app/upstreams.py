@@ -36,10 +36,10 @@ async def configured_servers(settings: Settings, table: HandlerTable) -> Upstrea
     home, path = Home(settings.home), upstreams_path(settings)
     launcher = tethered(str(home.path.resolve()))
 
-    def make_link(upstream: Upstream, on_listed: "OnListed") -> "ServerClient":
-        from remit.features.upstreams.client.client import Link  # noqa: PLC0415 - only who has servers pays for it
+    def make_client(upstream: Upstream, on_listed: "OnListed") -> "ServerClient":
+        from remit.features.upstreams.client.client import UpstreamClient  # noqa: PLC0415 - only who has servers pays for it
 
-        return Link(upstream, secret=secret_value, on_listed=on_listed, launcher=launcher)
+        return UpstreamClient(upstream, secret=secret_value, on_listed=on_listed, launcher=launcher)
 
     def read() -> tuple[Upstream, ...]:
         return read_upstreams(path)
@@ -47,12 +47,12 @@ async def configured_servers(settings: Settings, table: HandlerTable) -> Upstrea
     router = UpstreamRouter()
     serve = partial(upstream_handler, router)
     restored = await restore_servers(table, read, home.upstreams, router, serve)
-    return UpstreamSources(read, home.upstreams, make_link, restored)
+    return UpstreamSources(read, home.upstreams, make_client, restored)
 
 
 @asynccontextmanager
 async def upstreaming(settings: Settings, services: Services) -> AsyncGenerator[None]:
-    """Keep a link to each server while this is open, and follow the file of servers."""
+    """Keep a client to each server while this is open, and follow the file of servers."""
     path = upstreams_path(settings)
     async with services.upstreams.running(), anyio.create_task_group() as tasks:
         if settings.watch:

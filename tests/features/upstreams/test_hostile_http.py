@@ -2,18 +2,18 @@
 
 import anyio
 import pytest
-from tests.features.upstreams.kept import kept
+from tests.features.upstreams.clients import running
 from tests.features.upstreams.test_http import SECRETS, at, site
 
 from remit.errors import RemitError
-from remit.features.upstreams.client.transport import Guard, http_client
+from remit.features.upstreams.client.transport import BoundedTransport, http_client
 
 pytestmark = pytest.mark.anyio
 
 CALL = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "endless"}}
 
 
-async def read(url: str, guard: Guard, method: str = "POST", **more: float) -> int:
+async def read(url: str, guard: BoundedTransport, method: str = "POST", **more: float) -> int:
     """Bytes of a stream until it ends, or until it was read for some seconds."""
     size = 0
     async with http_client(guard, {}) as client, client.stream(method, url, json=CALL) as response:
@@ -26,13 +26,13 @@ async def read(url: str, guard: Guard, method: str = "POST", **more: float) -> i
 
 async def test_a_stream_of_an_answer_ends_when_nobody_can_wait_for_it_any_more() -> None:
     async with site("hostile_http", "silent") as web:
-        guard = Guard(longest=1_000, patience=0.3, on_broken=lambda _: None)
+        guard = BoundedTransport(longest=1_000, patience=0.3, on_broken=lambda _: None)
         assert await read(f"http://127.0.0.1:{web.port}/mcp", guard)
 
 
 async def test_a_stream_of_news_is_not_read_faster_than_news_come() -> None:
     async with site("hostile_http", "flood") as web:
-        guard = Guard(longest=1_000, patience=60, on_broken=lambda _: None)
+        guard = BoundedTransport(longest=1_000, patience=60, on_broken=lambda _: None)
         size = await read(f"http://127.0.0.1:{web.port}/mcp", guard, "GET", seconds=0.7)
     assert 0 < size < 2_000_000
 
@@ -40,8 +40,8 @@ async def test_a_stream_of_news_is_not_read_faster_than_news_come() -> None:
 async def test_streams_that_end_at_once_are_not_opened_again_at_once() -> None:
     async with (
         site("hostile_http", "again") as web,
-        kept(at(web.port, timeout=1.5), secrets=SECRETS) as one,
+        running(at(web.port, timeout=1.5), secrets=SECRETS) as one,
     ):
         with pytest.raises(RemitError, match="did not answer"):
-            await one.link.call("again", {})
+            await one.client.call("again", {})
         assert int(await one.text("opened")) < 20

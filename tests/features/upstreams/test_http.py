@@ -9,16 +9,16 @@ import anyio
 import pytest
 from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
-from tests.features.upstreams.kept import SERVERS, kept
+from tests.features.upstreams.clients import SERVERS, running
 
 from remit.errors import TooLargeError, UnavailableError
-from remit.features.upstreams.client.state import Limits
+from remit.features.upstreams.client.state import ClientLimits
 from remit.model.upstream import Upstream
 
 pytestmark = pytest.mark.anyio
 
 SECRETS = {"MCP_TOKEN": "Bearer let-me-in-please"}
-PATIENT = Limits(first_pause=60, longest_pause=60)
+PATIENT = ClientLimits(first_pause=60, longest_pause=60)
 
 
 class Site:
@@ -64,23 +64,23 @@ ERAS = [
 
 @pytest.mark.parametrize(("args", "protocol"), ERAS)
 async def test_calls_lists_and_large_answers(args: tuple[str, ...], protocol: str) -> None:
-    async with site("over_http", *args) as web, kept(at(web.port), secrets=SECRETS) as one:
-        listing = await one.link.refresh()
+    async with site("over_http", *args) as web, running(at(web.port), secrets=SECRETS) as one:
+        listing = await one.client.refresh()
         assert listing.protocol == protocol
         assert [tool.name for tool in listing.tools] == ["whoami", "change", "large", "work"]
         assert await one.text("whoami") == "***"
         with pytest.raises(TooLargeError):
             await one.text("large")
         assert await one.text("work") == "work"
-        assert one.link.health.restarts == 0
+        assert one.client.health.restarts == 0
 
 
 @pytest.mark.parametrize("era", ["modern", "legacy"])
 async def test_a_change_and_progress_are_told_in_both_eras(era: str) -> None:
     heard: list[tuple[float, float | None, str]] = []
-    async with site("over_http", era) as web, kept(at(web.port), secrets=SECRETS) as one:
-        await one.link.refresh()
-        await one.link.call("work", {}, progress=lambda *told: heard.append(told))
+    async with site("over_http", era) as web, running(at(web.port), secrets=SECRETS) as one:
+        await one.client.refresh()
+        await one.client.call("work", {}, progress=lambda *told: heard.append(told))
         assert heard == [(1.0, 2.0, "half")]
         await one.text("change")
         await one.listed(lambda listing: len(listing.tools) == 5)
@@ -89,22 +89,22 @@ async def test_a_change_and_progress_are_told_in_both_eras(era: str) -> None:
 async def test_a_wrong_token_is_told_as_the_reason() -> None:
     async with (
         site("over_http", "modern") as web,
-        kept(at(web.port), secrets={"MCP_TOKEN": "Bearer wrong-token"}, limits=PATIENT) as one,
+        running(at(web.port), secrets={"MCP_TOKEN": "Bearer wrong-token"}, limits=PATIENT) as one,
     ):
         with pytest.raises(UnavailableError, match="HTTP 401") as caught:
-            await one.link.call("whoami", {})
+            await one.client.call("whoami", {})
     assert "wrong-token" not in str(caught.value.details)
 
 
 async def test_a_server_that_goes_away_and_comes_back() -> None:
-    async with site("over_http", "modern") as web, kept(at(web.port), secrets=SECRETS) as one:
+    async with site("over_http", "modern") as web, running(at(web.port), secrets=SECRETS) as one:
         await one.text("whoami")
         web.process.kill()
         await web.process.wait()
         with anyio.fail_after(10), pytest.raises(UnavailableError):
-            await one.link.call("whoami", {})
+            await one.client.call("whoami", {})
         await one.turned("failing")
-        assert "Connect" in one.link.health.reason
+        assert "Connect" in one.client.health.reason
         async with site("over_http", "modern", str(web.port)):
             await one.turned("ready")
             assert await one.text("work") == "work"
@@ -114,10 +114,10 @@ async def test_headers_do_not_follow_a_redirect_to_another_host() -> None:
     async with (
         site("faulty_http", "elsewhere") as other,
         site("faulty_http", "redirects", str(other.port)) as web,
-        kept(at(web.port), secrets=SECRETS, limits=PATIENT) as one,
+        running(at(web.port), secrets=SECRETS, limits=PATIENT) as one,
     ):
         with pytest.raises(UnavailableError, match="not followed"):
-            await one.link.call("any", {})
+            await one.client.call("any", {})
         with anyio.move_on_after(0.3):
             line = await other.lines.receive_until(b"\n", 1_000)
             pytest.fail(f"the other host was asked: {line!r}")
@@ -137,14 +137,14 @@ async def test_what_is_no_server_is_told_by_its_fault(fault: str, reason: str) -
     limit = 1.0 if fault == "silent" else 20.0
     async with site("faulty_http", fault) as web:
         upstream = at(web.port, start_timeout=limit)
-        async with kept(upstream, secrets=SECRETS, limits=PATIENT) as one:
+        async with running(upstream, secrets=SECRETS, limits=PATIENT) as one:
             with anyio.fail_after(30), pytest.raises(UnavailableError):
-                await one.link.call("any", {})
+                await one.client.call("any", {})
             await one.turned("failing")
-            assert reason in one.link.health.reason
+            assert reason in one.client.health.reason
 
 
 async def test_a_port_where_nobody_listens() -> None:
-    async with kept(at(9), secrets=SECRETS, limits=PATIENT) as one:
+    async with running(at(9), secrets=SECRETS, limits=PATIENT) as one:
         with anyio.fail_after(10), pytest.raises(UnavailableError, match="ConnectError"):
-            await one.link.call("any", {})
+            await one.client.call("any", {})

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import anyio
 import pytest
-from tests.features.upstreams.kept import faulty, kept, process
+from tests.features.upstreams.clients import faulty, process, running
 
 from remit.errors import UnavailableError
 
@@ -12,8 +12,8 @@ pytestmark = pytest.mark.anyio
 
 
 async def test_odd_tools_are_left_out_with_a_reason_and_the_others_stay() -> None:
-    async with kept(faulty("odd-tools")) as one:
-        listing = await one.link.refresh()
+    async with running(faulty("odd-tools")) as one:
+        listing = await one.client.refresh()
     assert [tool.name for tool in listing.tools] == ["good", "also_good"]
     assert listing.tools[0].title == "Good"
     assert listing.tools[0].annotations == {"readOnlyHint": True}
@@ -32,8 +32,8 @@ async def test_odd_tools_are_left_out_with_a_reason_and_the_others_stay() -> Non
 
 
 async def test_10_000_tools_are_cut_and_counted() -> None:
-    async with kept(faulty("many-tools")) as one:
-        listing = await one.link.refresh()
+    async with running(faulty("many-tools")) as one:
+        listing = await one.client.refresh()
     assert len(listing.tools) == 2_000
     assert listing.left_out == 8_000
     assert listing.tools[-1].name == "tool_1999"
@@ -48,31 +48,31 @@ async def test_10_000_tools_are_cut_and_counted() -> None:
     ],
 )
 async def test_a_server_without_a_list_is_not_available(fault: str, reason: str) -> None:
-    async with kept(faulty(fault)) as one:
+    async with running(faulty(fault)) as one:
         with pytest.raises(UnavailableError) as caught:
-            await one.link.refresh()
+            await one.client.refresh()
         assert caught.value.details["reason"] == reason
 
 
 async def test_a_list_that_is_refused_later_harms_no_call() -> None:
-    async with kept(faulty("lists-once")) as one:
+    async with running(faulty("lists-once")) as one:
         assert await one.text("one") == "done"
         with pytest.raises(UnavailableError, match="it gave no list of tools: busy"):
-            await one.link.refresh()
+            await one.client.refresh()
         assert await one.text("one") == "done"
         assert len(one.listings) == 1
 
 
 async def test_pages_without_end_are_bounded() -> None:
-    async with kept(faulty("endless-pages")) as one:
-        listing = await one.link.refresh()
+    async with running(faulty("endless-pages")) as one:
+        listing = await one.client.refresh()
     assert len(listing.tools) == 200
     assert listing.reasons[0].reason == "its list has more than 200 pages"
 
 
 async def test_pages_that_go_round_are_noticed() -> None:
-    async with kept(faulty("circling-pages")) as one:
-        listing = await one.link.refresh()
+    async with running(faulty("circling-pages")) as one:
+        listing = await one.client.refresh()
     assert listing.reasons[0].reason == "its list goes round in a circle"
     assert listing.left_out == 2
 
@@ -81,8 +81,8 @@ async def test_pages_that_go_round_are_noticed() -> None:
     ("fault", "protocol"), [("changes", "2025-11-25"), ("changes-modern", "2026-07-28")]
 )
 async def test_a_change_is_told_in_both_eras(fault: str, protocol: str) -> None:
-    async with kept(faulty(fault)) as one:
-        listing = await one.link.refresh()
+    async with running(faulty(fault)) as one:
+        listing = await one.client.refresh()
         assert (listing.protocol, listing.server_name, listing.server_version) == (
             protocol,
             "raw",
@@ -97,8 +97,8 @@ async def test_a_change_is_told_in_both_eras(fault: str, protocol: str) -> None:
 
 
 async def test_a_flood_of_changes_is_not_followed() -> None:
-    async with kept(faulty("floods")) as one:
-        listing = await one.link.refresh()
+    async with running(faulty("floods")) as one:
+        listing = await one.client.refresh()
         await one.text("flood")
         lists = said = 0
         with anyio.fail_after(20):
@@ -106,31 +106,31 @@ async def test_a_flood_of_changes_is_not_followed() -> None:
                 lists, said = map(int, (await one.text("counts")).split())
         assert lists <= 10
         assert await one.listed() == listing
-        assert one.link.health.state == "ready"
+        assert one.client.health.state == "ready"
 
 
 async def test_a_refresh_is_answered_after_it_was_told() -> None:
-    async with kept(faulty("changes")) as one:
-        first = await one.link.refresh()
+    async with running(faulty("changes")) as one:
+        first = await one.client.refresh()
         await one.text("one")
-        second = await one.link.refresh()
+        second = await one.client.refresh()
         assert one.listings[-1] == second
         assert len(second.tools) == len(first.tools) + 1
 
 
 async def test_a_refresh_of_a_server_that_does_not_start_says_why() -> None:
-    async with kept(faulty("exits")) as one:
+    async with running(faulty("exits")) as one:
         with pytest.raises(UnavailableError, match="it exited with code 2"):
-            await one.link.refresh()
+            await one.client.refresh()
 
 
 async def test_every_dumped_server_is_taken_over_whole(shared_data: Path) -> None:
     taken = 0
     for dump in sorted((shared_data / "mcp_tools").glob("*.json")):
-        async with kept(process("from_dump", str(dump))) as one:
-            listing = await one.link.refresh()
+        async with running(process("from_dump", str(dump))) as one:
+            listing = await one.client.refresh()
             assert listing.left_out == 0, (dump.name, listing.reasons)
             taken += len(listing.tools)
-            outcome = await one.link.call(listing.tools[0].name, {"a": 1})
+            outcome = await one.client.call(listing.tools[0].name, {"a": 1})
             assert '"arguments": {"a": 1}' in outcome.content[0]["text"]
     assert taken == 356

@@ -9,16 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remit.features.upstreams.client.schema import Checker, takes_more_than, unusable
-from remit.features.upstreams.client.start import Masks, Pace
-from remit.features.upstreams.client.state import Eras, Limits, Patience
-from remit.features.upstreams.client.stdio import Lines
-from remit.features.upstreams.client.supervisor import Pauses
+from remit.features.upstreams.client.start import SecretMasks, Throttle
+from remit.features.upstreams.client.state import ClientLimits, HandshakeMode, RelistSchedule
+from remit.features.upstreams.client.stdio import LineReader
+from remit.features.upstreams.client.supervisor import Backoff
 
 
 @given(st.lists(st.binary(max_size=40)), st.integers(1, 30), st.integers(1, 50))
 def test_lines_are_the_same_however_they_come(parts: list[bytes], step: int, longest: int) -> None:
     whole = b"\n".join(part.replace(b"\n", b"") for part in parts) + b"\n"
-    lines = Lines(longest=longest)
+    lines = LineReader(longest=longest)
     for at in range(0, len(whole), step):
         lines.feed(whole[at : at + step])
     taken = []
@@ -42,7 +42,7 @@ def test_lines_are_the_same_however_they_come(parts: list[bytes], step: int, lon
     ],
 )
 def test_the_request_of_a_line_that_is_too_long_is_found(line: bytes, asked: object) -> None:
-    lines = Lines(longest=1_000)
+    lines = LineReader(longest=1_000)
     lines.feed(line % (b"x" * 5_000) + b"\n")
     taken = lines.take()
     assert taken is not None
@@ -52,21 +52,21 @@ def test_the_request_of_a_line_that_is_too_long_is_found(line: bytes, asked: obj
 
 
 def test_a_line_is_not_kept_beyond_its_limit_while_it_comes() -> None:
-    lines = Lines(longest=1_000)
+    lines = LineReader(longest=1_000)
     for _ in range(100):
         lines.feed(b"x" * 65_536)
     assert len(lines._start) + len(lines._end) < 2_000
 
 
 def test_a_secret_is_masked_however_json_writes_it() -> None:
-    masks = Masks(['pass"word\\1', "Bearer abcdef"])
+    masks = SecretMasks(['pass"word\\1', "Bearer abcdef"])
     value = {"a": ['x pass"word\\1 y'], "abcdef": 1}
     assert masks.value(value, msgspec.json.encode(value)) == {"a": ["x *** y"], "***": 1}
     assert masks.text("Bearer token") == "Bearer token"
 
 
 def test_pauses_double_up_to_a_bound_and_start_anew_after_a_good_run() -> None:
-    pauses = Pauses(Limits(first_pause=1, longest_pause=8, well_after=60))
+    pauses = Backoff(ClientLimits(first_pause=1, longest_pause=8, well_after=60))
     assert pauses.next(ran=5) == 0
     for longest in (2, 4, 8, 8, 8):
         assert longest / 2 <= pauses.next(ran=None) <= longest
@@ -76,7 +76,7 @@ def test_pauses_double_up_to_a_bound_and_start_anew_after_a_good_run() -> None:
 
 @pytest.mark.anyio
 async def test_whoever_writes_too_much_has_to_wait() -> None:
-    pace = Pace(100)
+    pace = Throttle(100)
     with anyio.fail_after(5):
         for _ in range(100):
             await pace.spend()
@@ -87,7 +87,7 @@ async def test_whoever_writes_too_much_has_to_wait() -> None:
 
 @pytest.mark.anyio
 async def test_a_server_that_cries_wolf_is_believed_less_quickly() -> None:
-    patience = Patience(Limits(relist_seconds=1))
+    patience = RelistSchedule(ClientLimits(relist_seconds=1))
     now = anyio.current_time()
     assert patience.due(None) == math.inf
     assert patience.due(now) < now + 0.2
@@ -101,7 +101,7 @@ async def test_a_server_that_cries_wolf_is_believed_less_quickly() -> None:
 
 
 def test_the_other_greeting_is_tried_once_at_once_and_then_in_turn() -> None:
-    eras = Eras(is_process=True)
+    eras = HandshakeMode(is_process=True)
     assert eras.failed(during=True)
     assert eras.mode == "legacy"
     assert not eras.failed(during=True)

@@ -8,7 +8,7 @@ import sys
 
 import anyio
 import pytest
-from tests.features.upstreams.kept import SERVERS, ended, lives
+from tests.features.upstreams.clients import SERVERS, ended, lives
 
 pytestmark = pytest.mark.anyio
 
@@ -16,15 +16,16 @@ DAEMON = """
 import sys, anyio
 from remit.model.upstream import Upstream
 from remit.kernel.processes.tether import tethered
-from remit.features.upstreams.client.client import Link
+from remit.features.upstreams.client.client import UpstreamClient
 
 async def main():
     async def listed(_): pass
     upstream = Upstream(name="outside", command=sys.executable, args=tuple(sys.argv[1:]))
-    link = Link(upstream, secret=lambda _: None, on_listed=listed, launcher=tethered("test"))
+    guard = tethered("test")
+    client = UpstreamClient(upstream, secret=lambda _: None, on_listed=listed, launcher=guard)
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(link.run)
-        outcome = await link.call("show", {})
+        tasks.start_soon(client.run)
+        outcome = await client.call("show", {})
         print(outcome.content[0]["text"], flush=True)
         await anyio.sleep_forever()
 

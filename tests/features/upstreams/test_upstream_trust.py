@@ -98,11 +98,11 @@ async def _shown(desk: OutsideDesk) -> list[dict[str, Any]]:
 
 
 async def _look(desk: OutsideDesk, approved: dict[str, str]) -> None:
-    link = desk.links["free"]
+    client = desk.links["free"]
     for tool in ("find_it", "keep_it"):
-        link.calls.clear()
+        client.calls.clear()
         await desk.answer(f"mcp:free:{tool}", {})
-        if link.calls:
+        if client.calls:
             listed = {one.name: one for one in desk.tools["free"]}
             origin = desk.upstreams[0].origin
             assert listed[tool].fingerprint(origin) == approved[tool]

@@ -30,14 +30,15 @@ async def test_a_call_reports_progress_and_answers_content(tmp_path: Path) -> No
     desk.tools["free"] = [FIND]
     async with desk.open():
         await desk.refresh("free")
-        link = desk.links["free"]
-        link.outcome = CallOutcome(content=[{"type": "text", "text": "here"}], structured_content=3)
+        client = desk.links["free"]
+        answered = [{"type": "text", "text": "here"}]
+        client.outcome = CallOutcome(content=answered, structured_content=3)
         answer = await desk.ask("mcp:free:find_it", {"a": 1})
         assert answer == {
             "content": [{"type": "text", "text": "here"}],
             "structured_content": 3,
         }
-        assert link.calls == [("find_it", {"a": 1})]
+        assert client.calls == [("find_it", {"a": 1})]
 
 
 async def test_a_server_is_asked_for_progress_only_where_somebody_listens(tmp_path: Path) -> None:
@@ -45,16 +46,16 @@ async def test_a_server_is_asked_for_progress_only_where_somebody_listens(tmp_pa
     desk.tools["free"] = [FIND]
     async with desk.open():
         await desk.refresh("free")
-        link = desk.links["free"]
+        client = desk.links["free"]
         heard: list[Progress] = []
         request = Request(7, "mcp:free:find_it", {})  # type: ignore[arg-type]
         call = Call(OPERATOR, request, progress=heard.append)
         waiting = desk.dispatcher.submit(call)
         assert not isinstance(waiting, Answer)
         assert (await waiting.run()).ok
-        assert (link.asked_for_progress, heard) == (True, [Progress(7, 1.0, 2.0, "half")])
+        assert (client.asked_for_progress, heard) == (True, [Progress(7, 1.0, 2.0, "half")])
         await desk.ask("mcp:free:find_it")
-        assert not link.asked_for_progress
+        assert not client.asked_for_progress
 
 
 async def test_the_texts_of_a_tool_are_cleaned_before_a_model_sees_them(tmp_path: Path) -> None:

@@ -218,9 +218,6 @@ HEADERS = HeadersKind(
 )
 
 
-# The address of a server on the web.
-
-
 class UrlKind(TextKind, frozen=True):
     """Where a server listens."""
 

@@ -196,7 +196,7 @@ def _shown_at(key: str, value: Any, depth: int) -> Any:
 
 
 class ServerClient(Protocol):
-    """A supervised upstream server, as calls need it; `client.client.Link` is one."""
+    """A supervised upstream server, as calls need it; `client.client.UpstreamClient` is one."""
 
     @property
     def health(self) -> "Health":
@@ -235,7 +235,7 @@ class UpstreamRouter:
         """Told the server when an answer makes its list of tools doubtful."""
 
     def connect(self, server: str, client: ServerClient) -> None:
-        """Send the calls of a server over this link from now on."""
+        """Send the calls of a server to this client from now on."""
         self._clients[server] = client
 
     def disconnect(self, server: str) -> None:

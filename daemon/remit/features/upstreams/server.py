@@ -15,7 +15,7 @@ import structlog
 from anyio.abc import TaskGroup
 
 from remit.errors import RemitError, UnavailableError
-from remit.features.upstreams.client.state import Health, LeftOut, OnListed
+from remit.features.upstreams.client.state import Health, OmittedTool, OnListed
 from remit.features.upstreams.pins import KnownServer, read_pins, served_tools
 from remit.features.upstreams.router import (
     Serve,
@@ -36,7 +36,7 @@ Read = Callable[[], tuple[Upstream, ...]]
 
 
 class UpstreamServer:
-    """What is known of a server, and the task that keeps its link."""
+    """What is known of a server, and the task that keeps its client."""
 
     def __init__(self, upstream: Upstream, known: KnownServer, *, problem: str = "") -> None:
         self.upstream = upstream
@@ -46,8 +46,8 @@ class UpstreamServer:
         self.unkept = ""
         """Why its pins could not be written down; empty when they could."""
         self.left_out = 0
-        self.left_out_reasons: tuple[LeftOut, ...] = ()
-        self.link: ServerClient | None = None
+        self.left_out_reasons: tuple[OmittedTool, ...] = ()
+        self.client: ServerClient | None = None
         self._scope: anyio.CancelScope | None = None
         self._refreshing = False
 
@@ -59,24 +59,24 @@ class UpstreamServer:
     @property
     def health(self) -> Health:
         """How it is now."""
-        return Health() if self.link is None else self.link.health
+        return Health() if self.client is None else self.client.health
 
-    def start(self, link: ServerClient, tasks: TaskGroup) -> None:
-        """Keep its link in a task of its own."""
-        self.link = link
+    def start(self, client: ServerClient, tasks: TaskGroup) -> None:
+        """Keep its client in a task of its own."""
+        self.client = client
         self._scope = anyio.CancelScope()
-        tasks.start_soon(self._keep, link, self._scope)
+        tasks.start_soon(self._keep, client, self._scope)
 
-    async def _keep(self, link: ServerClient, scope: anyio.CancelScope) -> None:
+    async def _keep(self, client: ServerClient, scope: anyio.CancelScope) -> None:
         with scope:
             try:
-                await link.run()
-            except Exception:  # a server that breaks its link must not end the daemon
+                await client.run()
+            except Exception:  # a server that breaks its client must not end the daemon
                 self.problem = "its link has broken; the log says why"
                 log.exception("upstream_broken", upstream=self.name)
 
     def stop(self) -> None:
-        """End its link; the process of the server ends with it."""
+        """End its client; the process of the server ends with it."""
         if self._scope is not None:
             self._scope.cancel()
 
@@ -96,8 +96,8 @@ class UpstreamServer:
 
     async def _refresh(self) -> None:
         try:
-            if self.link is not None:
-                await self.link.refresh()
+            if self.client is not None:
+                await self.client.refresh()
         except RemitError as error:
             log.info("upstream_not_refreshed", upstream=self.name, problem=error.message)
         except Exception:  # nor must a list that nobody asked for
@@ -165,21 +165,21 @@ class UpstreamSources(msgspec.Struct, frozen=True, eq=False):
 
     read: Read
     folder: Path
-    make_link: MakeClient
+    make_client: MakeClient
     restored: RestoredServers
 
 
 def no_servers(table: HandlerTable) -> UpstreamSources:
     """Where there are no upstream servers."""
 
-    def make_link(upstream: Upstream, _on_listed: OnListed) -> ServerClient:
+    def make_client(upstream: Upstream, _on_listed: OnListed) -> ServerClient:
         raise UnavailableError(f"{upstream.name!r} is not kept here")
 
     def serve(_present: Any, spec: EventSpec, _tool: UpstreamTool, _fingerprint: str) -> Any:
         raise UnavailableError(f"{spec.name!r} is not served here")
 
     return UpstreamSources(
-        tuple, Path(), make_link, RestoredServers(table, UpstreamRouter(), serve)
+        tuple, Path(), make_client, RestoredServers(table, UpstreamRouter(), serve)
     )
 
 

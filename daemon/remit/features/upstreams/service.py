@@ -100,7 +100,7 @@ class Upstreams:
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
-        """Keep a link to each server while this is open."""
+        """Keep a client to each server while this is open."""
         async with anyio.create_task_group() as tasks:
             self._tasks = tasks
             for server in self.servers.values():
@@ -116,9 +116,9 @@ class Upstreams:
             await self._listed(server, listing)
 
         if self._tasks is not None:
-            link = self._sources.make_link(server.upstream, listed)
-            self.router.connect(server.name, link)
-            server.start(link, self._tasks)
+            client = self._sources.make_client(server.upstream, listed)
+            self.router.connect(server.name, client)
+            server.start(client, self._tasks)
 
     async def ask(self, server: UpstreamServer) -> None:
         """Ask a server for its tools, starting it if need be; what it says is in force then.
@@ -126,11 +126,11 @@ class Upstreams:
         Raises:
             UnavailableError: it does not answer, or is not kept.
         """
-        if server.link is None:
+        if server.client is None:
             hint = "'remit upstream list' shows those that are"
             message = f"{server.name!r} is not kept"
             raise UnavailableError(message, hint=hint, details={"reason": "stopped"})
-        await server.link.refresh()
+        await server.client.refresh()
 
     async def _listed(self, server: UpstreamServer, listing: Listing) -> None:
         """Hold a list of tools against the pins, and put what follows from it in force."""

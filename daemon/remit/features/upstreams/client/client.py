@@ -3,7 +3,8 @@
 Promises:
 - Whoever calls waits no longer than the server's `start_timeout` for its start, and while a restart
   is put off not at all.
-- At most `concurrency` calls are under way, at most `Limits.waiting` wait, one more is refused.
+- At most `concurrency` calls are under way, at most `ClientLimits.waiting` wait, one more is
+  refused.
 - A server that floods us with changes is asked for its list once a second, and less often the more
   it cries wolf.
 - When `run` ends, everything that the server started has ended.
@@ -19,23 +20,23 @@ import anyio
 from remit.errors import LimitError, RemitError, UnavailableError, with_code
 from remit.features.upstreams.client.state import (
     CallOutcome,
-    GoneError,
+    ClientLimits,
     Health,
-    Limits,
     Listing,
     Progress,
+    ServerGoneError,
 )
-from remit.features.upstreams.client.supervisor import Gauge, Keeper
+from remit.features.upstreams.client.supervisor import HealthMonitor, Supervisor
 from remit.model.upstream import Upstream
 
 if TYPE_CHECKING:
-    from remit.features.upstreams.client.connection import Connection
+    from remit.features.upstreams.client.connection import ServerConnection
 
 _GOODBYE_SECONDS = 3.0
 """A call that was cut off waits so long to hear why."""
 
 
-class Link:
+class UpstreamClient:
     """One upstream server. `run` keeps it; everything else may be called from any task."""
 
     def __init__(
@@ -46,7 +47,7 @@ class Link:
         on_listed: Callable[[Listing], Awaitable[None]],
         clock: Callable[[], float] = time.time,
         launcher: Sequence[str] = (),
-        limits: Limits | None = None,
+        limits: ClientLimits | None = None,
     ) -> None:
         """Nothing starts before `run`.
 
@@ -61,15 +62,15 @@ class Link:
             limits: how much is taken.
         """
         self.upstream = upstream
-        self._limits = limits or Limits()
-        self._gauge = Gauge(clock)
-        self._keeper = Keeper(
+        self._limits = limits or ClientLimits()
+        self._monitor = HealthMonitor(clock)
+        self._supervisor = Supervisor(
             upstream,
             secret=secret,
             on_listed=on_listed,
             launcher=launcher,
             limits=self._limits,
-            gauge=self._gauge,
+            monitor=self._monitor,
         )
         self._slots = anyio.Semaphore(upstream.concurrency)
         self._inside = 0
@@ -77,7 +78,7 @@ class Link:
     @property
     def health(self) -> Health:
         """How it is now."""
-        return self._gauge.health()
+        return self._monitor.health()
 
     async def run(self) -> None:
         """Keep the server until cancelled; one task runs this, once.
@@ -85,7 +86,7 @@ class Link:
         An eager one is started at once, a lazy one at the first `call` or `refresh`; from then on
         it is kept running.
         """
-        await self._keeper.run()
+        await self._supervisor.run()
 
     async def call(
         self,
@@ -116,13 +117,13 @@ class Link:
         if self._inside >= self.upstream.concurrency + self._limits.waiting:
             raise self._crowded()
         self._inside += 1
-        self._gauge.calls += 1
+        self._monitor.calls += 1
         try:
             await self._ready()
             asked = partial(self._ask, tool, arguments, progress, check)
             return await self._within(timeout or self.upstream.timeout, tool, asked)
         except UnavailableError as error:
-            self._gauge.failed(str(error.details["reason"]))
+            self._monitor.failed(str(error.details["reason"]))
             raise
         finally:
             self._inside -= 1
@@ -135,24 +136,24 @@ class Link:
         Raises:
             UnavailableError: the server is not there, or gave no list.
         """
-        self._keeper.hurry()
+        self._supervisor.hurry()
         await self._ready()
         try:
             with anyio.fail_after(self.upstream.start_timeout):
-                return await self._keeper.relisted()
-        except GoneError as error:
+                return await self._supervisor.relisted()
+        except ServerGoneError as error:
             raise self._unavailable(str(error)) from error
         except TimeoutError:
             raise self._unavailable("it gave no list of tools in time") from None
 
     async def _ready(self) -> None:
-        self._keeper.want()
-        if self._gauge.state in ("idle", "starting"):
+        self._supervisor.want()
+        if self._monitor.state in ("idle", "starting"):
             with anyio.move_on_after(self.upstream.start_timeout):
-                while self._gauge.state in ("idle", "starting"):
-                    await self._gauge.next_turn()
-        if self._gauge.state != "ready":
-            raise self._unavailable(self._gauge.reason or "it is still starting")
+                while self._monitor.state in ("idle", "starting"):
+                    await self._monitor.next_change()
+        if self._monitor.state != "ready":
+            raise self._unavailable(self._monitor.reason or "it is still starting")
 
     async def _within(
         self, seconds: float, tool: str, ask: Callable[[], Awaitable[CallOutcome]]
@@ -161,9 +162,9 @@ class Link:
             async with self._slots:
                 await self._ready()  # it may have died while this waited for its turn
                 return await ask()
-        self._keeper.doubt()
+        self._supervisor.doubt()
         message = f"{self.upstream.name} did not answer {tool} within {seconds:g} s"
-        self._gauge.failed(message)
+        self._monitor.failed(message)
         raise with_code("timeout", message, "ask for less at once", {})
 
     async def _ask(
@@ -174,24 +175,24 @@ class Link:
         check: Callable[[], None] | None,
     ) -> CallOutcome:
         begun = anyio.current_time()
-        connection = self._keeper.connection
+        connection = self._supervisor.connection
         if connection is None:
-            raise self._unavailable(self._gauge.reason or self._gauge.last_error)
+            raise self._unavailable(self._monitor.reason or self._monitor.last_error)
         if check is not None:
             check()
         try:
             outcome = await connection.call(tool, arguments, progress)
-        except GoneError as error:
+        except ServerGoneError as error:
             raise await self._cut_off(connection, str(error)) from error
-        self._gauge.answered(anyio.current_time() - begun)
+        self._monitor.answered(anyio.current_time() - begun)
         return outcome
 
-    async def _cut_off(self, connection: "Connection", reason: str) -> UnavailableError:
+    async def _cut_off(self, connection: "ServerConnection", reason: str) -> UnavailableError:
         """The keeper learns why a server is gone a moment after the calls notice that it is."""
         with anyio.move_on_after(_GOODBYE_SECONDS):
-            while connection.signs.ended and not self._keeper.epitaph(connection):
-                await self._gauge.next_turn()
-        return self._unavailable(self._keeper.epitaph(connection) or reason)
+            while connection.signals.ended and not self._supervisor.reason_of(connection):
+                await self._monitor.next_change()
+        return self._unavailable(self._supervisor.reason_of(connection) or reason)
 
     def _unavailable(self, reason: str) -> UnavailableError:
         return UnavailableError(
@@ -200,7 +201,7 @@ class Link:
             details={
                 "upstream": self.upstream.name,
                 "reason": reason,
-                "retry_after": self._gauge.retry_after,
+                "retry_after": self._monitor.retry_after,
             },
         )
 
@@ -208,5 +209,5 @@ class Link:
         return LimitError(
             f"{self._inside} calls of {self.upstream.name} wait or run already",
             hint="ask again later, or raise its concurrency in upstreams.yaml",
-            details={"limit": "concurrency", "retry_after": self._gauge.latency or 1.0},
+            details={"limit": "concurrency", "retry_after": self._monitor.latency or 1.0},
         )

@@ -31,91 +31,30 @@ from remit.features.upstreams.client.results import (
     too_large,
 )
 from remit.features.upstreams.client.schema import Checker
-from remit.features.upstreams.client.start import HandshakeError, Start, command_line
-from remit.features.upstreams.client.state import CallOutcome, GoneError, Listing, Progress, Signs
-from remit.features.upstreams.client.stdio import TOO_LARGE, Child, started, stdio_messages
-from remit.features.upstreams.client.transport import RAW_TOOLS, SIZE, Guard, Sieve, http_client
-
-# How a server is reached, and what can be said about its end.
-#
-# Only what starts a server imports this module: it brings the protocol library.
-
+from remit.features.upstreams.client.start import HandshakeError, StartParameters, command_line
+from remit.features.upstreams.client.state import (
+    CallOutcome,
+    Listing,
+    Progress,
+    ServerGoneError,
+    Signals,
+)
+from remit.features.upstreams.client.stdio import (
+    TOO_LARGE,
+    ServerProcess,
+    open_process,
+    stdio_messages,
+)
+from remit.features.upstreams.client.transport import (
+    RAW_TOOLS,
+    SIZE,
+    BoundedTransport,
+    MessageFilter,
+    http_client,
+)
 
 _LAST_WORDS_SECONDS = 0.5
 _SLACK_SECONDS = 10.0
-
-
-class Endpoint:
-    """A server that is reached: its messages, and why it is gone when it is."""
-
-    def __init__(
-        self, start: Start, messages: Any, *, child: Child | None = None, guard: Guard | None = None
-    ) -> None:
-        self._start = start
-        self._child = child
-        self._guard = guard
-        self.messages = messages
-
-    @property
-    def trouble(self) -> str:
-        """What went wrong last on the way to a URL."""
-        return "" if self._guard is None else self._guard.trouble
-
-    async def obituary(self) -> str:
-        """What is known about its end; empty when nothing is."""
-        last = self._start.errors.last
-        if self._child is None:
-            return self.trouble
-        code = await self._child.exit_code(_LAST_WORDS_SECONDS)
-        if code is None:
-            return last
-        last = self._start.errors.last
-        ended = f"it was ended by signal {-code}" if code < 0 else f"it exited with code {code}"
-        return f"{ended}: {last}" if last else ended
-
-
-@asynccontextmanager
-async def reached(start: Start, on_broken: Callable[[str], None]) -> AsyncGenerator[Endpoint]:
-    """A server for as long as the block runs.
-
-    Args:
-        start: how.
-        on_broken: told when a server behind a URL cannot be asked any more, and why.
-
-    Raises:
-        CannotStartError: it cannot be started.
-    """
-    limits, upstream, outfit = start.limits, start.upstream, start.outfit
-    if upstream.url:
-        patience = max(upstream.timeout, upstream.start_timeout) + _SLACK_SECONDS
-        guard = Guard(longest=limits.message_bytes, patience=patience, on_broken=on_broken)
-        async with http_client(guard, outfit.headers) as client:
-            messages = streamable_http_client(
-                upstream.url, http_client=client, max_sse_event_size=limits.message_bytes
-            )
-            yield Endpoint(start, messages, guard=guard)
-        return
-    path = outfit.env.get("PATH", os.defpath)
-    command = await anyio.to_thread.run_sync(command_line, upstream, path)
-    async with started(
-        [*start.launcher, *command],
-        env=outfit.env,
-        cwd=upstream.cwd or None,
-        errors=start.errors,
-        stop_seconds=limits.stop_seconds,
-    ) as child:
-        lines = stdio_messages(child, noise=start.noise, longest=limits.message_bytes)
-        yield Endpoint(start, lines, child=child)
-
-
-def _version() -> str:
-    try:
-        return metadata.version("remit")
-    except metadata.PackageNotFoundError:  # a checkout that is on the path and not installed
-        return "0"
-
-
-_OURSELVES = Implementation(name="remit", version=_version())
 _LONGEST = 1_000
 _ON_THE_WAY = ("Server returned an error response", "Session terminated", "SSE stream", "Redirect")
 _UNKNOWN_TOOL = re.compile(r"unknown tool|tool\b.{0,140}\bnot found", re.IGNORECASE)
@@ -129,17 +68,101 @@ for _name in ("mcp.client", "client"):
     _library.propagate = False
 
 
-class Connection:
-    """A server that has answered the handshake; `connected` makes one."""
+def _version() -> str:
+    try:
+        return metadata.version("remit")
+    except metadata.PackageNotFoundError:  # a checkout that is on the path and not installed
+        return "0"
 
-    def __init__(self, start: Start, client: Client, endpoint: Endpoint, signs: Signs) -> None:
+
+_OURSELVES = Implementation(name="remit", version=_version())
+
+
+class ServerEndpoint:
+    """A server that is reached: its messages, and why it is gone when it is."""
+
+    def __init__(
+        self,
+        start: StartParameters,
+        messages: Any,
+        *,
+        child: ServerProcess | None = None,
+        guard: BoundedTransport | None = None,
+    ) -> None:
+        self._start = start
+        self._child = child
+        self._guard = guard
+        self.messages = messages
+
+    @property
+    def trouble(self) -> str:
+        """What went wrong last on the way to a URL."""
+        return "" if self._guard is None else self._guard.trouble
+
+    async def end_reason(self) -> str:
+        """What is known about its end; empty when nothing is."""
+        last = self._start.errors.last
+        if self._child is None:
+            return self.trouble
+        code = await self._child.exit_code(_LAST_WORDS_SECONDS)
+        if code is None:
+            return last
+        last = self._start.errors.last
+        ended = f"it was ended by signal {-code}" if code < 0 else f"it exited with code {code}"
+        return f"{ended}: {last}" if last else ended
+
+
+@asynccontextmanager
+async def open_endpoint(
+    start: StartParameters, on_broken: Callable[[str], None]
+) -> AsyncGenerator[ServerEndpoint]:
+    """A server for as long as the block runs.
+
+    Args:
+        start: how.
+        on_broken: told when a server behind a URL cannot be asked any more, and why.
+
+    Raises:
+        CannotStartError: it cannot be started.
+    """
+    limits, upstream, environment = start.limits, start.upstream, start.environment
+    if upstream.url:
+        patience = max(upstream.timeout, upstream.start_timeout) + _SLACK_SECONDS
+        guard = BoundedTransport(
+            longest=limits.message_bytes, patience=patience, on_broken=on_broken
+        )
+        async with http_client(guard, environment.headers) as client:
+            messages = streamable_http_client(
+                upstream.url, http_client=client, max_sse_event_size=limits.message_bytes
+            )
+            yield ServerEndpoint(start, messages, guard=guard)
+        return
+    path = environment.env.get("PATH", os.defpath)
+    command = await anyio.to_thread.run_sync(command_line, upstream, path)
+    async with open_process(
+        [*start.launcher, *command],
+        env=environment.env,
+        cwd=upstream.cwd or None,
+        errors=start.errors,
+        stop_seconds=limits.stop_seconds,
+    ) as child:
+        lines = stdio_messages(child, noise=start.noise, longest=limits.message_bytes)
+        yield ServerEndpoint(start, lines, child=child)
+
+
+class ServerConnection:
+    """A server that has answered the handshake; `open_connection` makes one."""
+
+    def __init__(
+        self, start: StartParameters, client: Client, endpoint: ServerEndpoint, signals: Signals
+    ) -> None:
         self._start = start
         self._client = client
         self._endpoint = endpoint
-        self._masks = start.outfit.masks
+        self._masks = start.environment.masks
         self._most = start.limits.message_bytes
         self._promised: dict[str, Checker | dict[str, object]] = {}
-        self.signs = signs
+        self.signals = signals
         info = client.server_info
         self.protocol = client.protocol_version
         self.server_name = self._masks.text(info.name)[:200] if info else ""
@@ -149,16 +172,16 @@ class Connection:
         """All its tools.
 
         Raises:
-            GoneError: it gave no list.
+            ServerGoneError: it gave no list.
         """
         try:
             found = await all_tools(self._page, self._start.limits, self._masks)
         except MCPError as error:
-            if self.signs.ended:
-                raise GoneError(await self.obituary()) from error
-            raise GoneError(f"it gave no list of tools: {self._gone(error)}") from error
+            if self.signals.ended:
+                raise ServerGoneError(await self.end_reason()) from error
+            raise ServerGoneError(f"it gave no list of tools: {self._gone(error)}") from error
         except ValidationError as error:
-            raise GoneError("its list of tools is not as the protocol says") from error
+            raise ServerGoneError("its list of tools is not as the protocol says") from error
         self._promised = {
             tool.name: tool.output_schema for tool in found.taken if tool.output_schema is not None
         }
@@ -183,7 +206,7 @@ class Connection:
         """Call a tool.
 
         Raises:
-            GoneError: the server went away meanwhile, or before.
+            ServerGoneError: the server went away meanwhile, or before.
             RemitError: what a caller can be told.
         """
 
@@ -224,17 +247,17 @@ class Connection:
         """A tool that the server does not know was renamed or taken away: list anew."""
         texts = (block.get("text") for block in outcome.content[:1])
         if any(isinstance(text, str) and _UNKNOWN_TOOL.search(text[:400]) for text in texts):
-            self.signs.change()
+            self.signals.change()
 
     def _failure(self, tool: str, error: MCPError) -> Exception:
         if error.message == TOO_LARGE and isinstance(error.data, dict):
             return too_large(error.data.get("bytes"), self._most)
         if SIZE in error.message or "byte limit" in error.message:
             return too_large(None, self._most)
-        if self.signs.ended or self._is_closed(error) or self._is_on_the_way(error):
+        if self.signals.ended or self._is_closed(error) or self._is_on_the_way(error):
             return self._gone(error)
         if error.code in (METHOD_NOT_FOUND, INVALID_PARAMS):
-            self.signs.change()
+            self.signals.change()
         said = self._masks.text(error.message)[:_LONGEST]
         return ToolFailedError(
             f"{tool} was refused by its server: {said}",
@@ -244,24 +267,26 @@ class Connection:
     def _is_closed(self, error: MCPError) -> bool:
         closed = error.code == CONNECTION_CLOSED and error.message == "Connection closed"
         if closed:
-            self.signs.end("it does not read what is sent to it")
+            self.signals.end("it does not read what is sent to it")
         return closed
 
     def _is_on_the_way(self, error: MCPError) -> bool:
         if not self._start.upstream.url or not error.message.startswith(_ON_THE_WAY):
             return False
         if error.message == "Session terminated":
-            self.signs.end("it has forgotten our session")
+            self.signals.end("it has forgotten our session")
         return True
 
-    def _gone(self, error: MCPError) -> GoneError:
+    def _gone(self, error: MCPError) -> ServerGoneError:
         trouble = self._endpoint.trouble if self._is_on_the_way(error) else ""
-        return GoneError(self._masks.text(trouble or self.signs.reason or error.message)[:_LONGEST])
+        return ServerGoneError(
+            self._masks.text(trouble or self.signals.reason or error.message)[:_LONGEST]
+        )
 
-    async def obituary(self) -> str:
+    async def end_reason(self) -> str:
         """Why it is gone."""
-        known = await self._endpoint.obituary()
-        text = known or self.signs.reason or "it closed the connection"
+        known = await self._endpoint.end_reason()
+        text = known or self.signals.reason or "it closed the connection"
         return self._masks.text(text)[:_LONGEST]
 
     async def listen(self) -> None:
@@ -285,19 +310,19 @@ class Connection:
                 pause = _LISTEN_PAUSES[0]
             await anyio.sleep(pause)
             pause = min(pause * 2, longest)
-            self.signs.change()  # nobody tells what changed meanwhile
+            self.signals.change()  # nobody tells what changed meanwhile
 
 
 @asynccontextmanager
-async def connected(start: Start) -> AsyncGenerator[Connection]:
+async def open_connection(start: StartParameters) -> AsyncGenerator[ServerConnection]:
     """A connection for as long as the block runs.
 
     Raises:
         CannotStartError: it cannot be started, or did not agree; perhaps in a group.
     """
-    signs = Signs()
-    async with reached(start, signs.end) as endpoint, AsyncExitStack() as stack:
-        messages = Sieve(endpoint.messages, on_changed=signs.change, on_end=signs.end)
+    signals = Signals()
+    async with open_endpoint(start, signals.end) as endpoint, AsyncExitStack() as stack:
+        messages = MessageFilter(endpoint.messages, on_changed=signals.change, on_end=signals.end)
         client = Client(
             messages,
             mode=start.mode,
@@ -307,9 +332,9 @@ async def connected(start: Start) -> AsyncGenerator[Connection]:
         try:
             await stack.enter_async_context(client)
         except Exception as error:
-            reason = await endpoint.obituary() or first_of(error)
-            raise HandshakeError(start.outfit.masks.text(reason)[:_LONGEST]) from error
-        yield Connection(start, client, endpoint, signs)
+            reason = await endpoint.end_reason() or first_of(error)
+            raise HandshakeError(start.environment.masks.text(reason)[:_LONGEST]) from error
+        yield ServerConnection(start, client, endpoint, signals)
 
 
 def first_of(error: BaseException) -> str:

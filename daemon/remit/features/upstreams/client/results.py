@@ -17,8 +17,8 @@ from mcp_types import CallToolResult
 
 from remit.errors import RemitError, TooLargeError, ToolFailedError
 from remit.features.upstreams.client.schema import Checker, unusable
-from remit.features.upstreams.client.start import Masks
-from remit.features.upstreams.client.state import CallOutcome, LeftOut, Limits
+from remit.features.upstreams.client.start import SecretMasks
+from remit.features.upstreams.client.state import CallOutcome, ClientLimits, OmittedTool
 from remit.model.upstream import UpstreamTool
 
 Page = tuple[list[Any], str | None]
@@ -35,25 +35,25 @@ _AT_ONCE = 16_384
 """Bytes of an answer that is checked at once; a larger one may take a while, in a thread."""
 
 
-class Tools(msgspec.Struct, frozen=True):
+class ToolList(msgspec.Struct, frozen=True):
     """What was listed, and what of it was left out."""
 
     taken: tuple[UpstreamTool, ...]
     left_out: int
-    reasons: tuple[LeftOut, ...]
+    reasons: tuple[OmittedTool, ...]
 
 
 async def all_tools(
-    page: Callable[[str | None], Awaitable[Page]], limits: Limits, masks: Masks
-) -> Tools:
+    page: Callable[[str | None], Awaitable[Page]], limits: ClientLimits, masks: SecretMasks
+) -> ToolList:
     """Read every page, as long as there are not too many and not too much in them."""
-    pile = _Pile(limits, masks)
+    collector = _ToolCollector(limits, masks)
     cursor, endless = None, ""
     seen: set[str] = set()
     for _ in range(limits.pages):
         some, cursor = await page(cursor)
-        await pile.add(some)
-        if pile.size > limits.list_bytes:
+        await collector.add(some)
+        if collector.size > limits.list_bytes:
             endless = f"its list has more than {limits.list_bytes:,} bytes"
             break
         if cursor is None:
@@ -64,17 +64,17 @@ async def all_tools(
         seen.add(cursor)
     else:
         endless = f"its list has more than {limits.pages} pages"
-    return pile.sorted_out(endless)
+    return collector.sorted_out(endless)
 
 
-class _Pile:
+class _ToolCollector:
     """Tools as they come, page by page; of what is not taken only the name is kept."""
 
-    def __init__(self, limits: Limits, masks: Masks) -> None:
+    def __init__(self, limits: ClientLimits, masks: SecretMasks) -> None:
         self._limits = limits
         self._masks = masks
         self._names: Counter[str] = Counter()
-        self._found: list[UpstreamTool | LeftOut] = []
+        self._found: list[UpstreamTool | OmittedTool] = []
         self._beyond = 0
         self.size = 0
 
@@ -86,7 +86,7 @@ class _Pile:
             self._names[_name_of(raw)] += 1
             self._found.append(self._looked_at(raw))
 
-    def _looked_at(self, raw: Any) -> UpstreamTool | LeftOut:
+    def _looked_at(self, raw: Any) -> UpstreamTool | OmittedTool:
         size = _size(raw)
         self.size += _LARGEST if size is None else size
         reason = _mistake(raw, size)
@@ -97,14 +97,14 @@ class _Pile:
             reason = "its name has a secret of this server in it"
         return self._left(name, reason) if reason else _tool(raw, self._masks)
 
-    def _left(self, name: str, reason: str) -> LeftOut:
-        return LeftOut(self._masks.text(name)[:_SHOWN_NAME], self._masks.text(reason))
+    def _left(self, name: str, reason: str) -> OmittedTool:
+        return OmittedTool(self._masks.text(name)[:_SHOWN_NAME], self._masks.text(reason))
 
-    def sorted_out(self, endless: str) -> Tools:
-        left = [LeftOut("", endless)] if endless else []
+    def sorted_out(self, endless: str) -> ToolList:
+        left = [OmittedTool("", endless)] if endless else []
         if self._beyond:
             told = f"{self._beyond} tools are more than the {self._limits.tools} that are taken"
-            left.append(LeftOut("", told))
+            left.append(OmittedTool("", told))
         alone = [
             self._left(one.name, "two tools have this name")
             if isinstance(one, UpstreamTool) and self._names[one.name] > 1
@@ -112,9 +112,9 @@ class _Pile:
             for one in self._found
         ]
         taken = tuple(one for one in alone if isinstance(one, UpstreamTool))
-        left += [one for one in alone if isinstance(one, LeftOut)]
+        left += [one for one in alone if isinstance(one, OmittedTool)]
         beyond = self._beyond + len(alone) - len(taken)
-        return Tools(taken, beyond, tuple(left[:_REASONS]))
+        return ToolList(taken, beyond, tuple(left[:_REASONS]))
 
 
 def _size(tool: Any) -> int | None:
@@ -187,7 +187,7 @@ def _wrong_headers(tool: dict[str, Any]) -> str:
     return f"its input schema cannot be used: {reason}"[:_LONGEST_REASON] if reason else ""
 
 
-def _tool(raw: dict[str, Any], masks: Masks) -> UpstreamTool:
+def _tool(raw: dict[str, Any], masks: SecretMasks) -> UpstreamTool:
     carried = _carried(raw)
     clean = masks.value(carried, msgspec.json.encode(carried))
     notes = clean.get("annotations")
@@ -229,7 +229,7 @@ def has_no_number(value: Any, encoded: bytes) -> bool:
     return False
 
 
-def outcome_of(result: CallToolResult, masks: Masks, *, most: int) -> CallOutcome:
+def outcome_of(result: CallToolResult, masks: SecretMasks, *, most: int) -> CallOutcome:
     """An answer as we pass it on.
 
     Raises:

@@ -12,12 +12,6 @@ import msgspec
 
 from remit.model.schema import schema_mistakes, shown
 
-# How many steps it takes to check a value against a schema, counted up to a bound.
-#
-# It only follows which parts of the schema look at which parts of the value, as if none of them
-# ever ended early: so a real check takes no more steps.
-
-
 Step = tuple[Any, Any]
 
 _HERE = frozenset({"not", "if", "then", "else"})
@@ -26,10 +20,107 @@ _REFERENCES = frozenset({"$ref", "$dynamicRef", "$recursiveRef"})
 _ITEMS = frozenset({"items", "prefixItems", "contains", "unevaluatedItems", "additionalItems"})
 _MEMBERS = frozenset({"additionalProperties", "unevaluatedProperties", "propertyNames"})
 _NAMED_MEMBERS = frozenset({"properties", "patternProperties"})
+MOST_STEPS = 100_000
+"""What the references of a schema may unfold to."""
+_FEW_STEPS = 2_000_000
+_MANY_STEPS = 300_000
+_DEEPEST = 200
+_LONGEST = 300
+
+
+class Checker:
+    """A schema that was found usable, ready to check values."""
+
+    def __init__(self, schema: Mapping[str, Any]) -> None:
+        import jsonschema_rs  # noqa: PLC0415 - 30 ms and 14 MB, for those that check
+
+        self._schema = schema
+        self._unfolding = _Unfolding(schema)
+        self._validator = jsonschema_rs.Draft202012Validator(
+            dict(schema), retriever=_refuse, pattern_options=jsonschema_rs.RegexOptions()
+        )
+
+    def mistake(self, value: Any) -> str:
+        """Where a value does not fit, and why; empty when it does.
+
+        Up to a second for a large value: then call it in a thread.
+        """
+        if self._is_long(value) and takes_more_than(_MANY_STEPS, self._schema, value):
+            return "it takes too long to check"
+        try:
+            error = next(iter(self._validator.iter_errors(value)), None)
+        except ValueError as unreadable:
+            return _bounded(str(unreadable))
+        if error is None:
+            return ""
+        return _bounded(f"{shown(tuple(error.instance_path))}: {error.message}")
+
+    def _is_long(self, value: Any) -> bool:
+        """Tell whether it may take long: a part of a value has at least one byte."""
+        if self._unfolding.loops:
+            return True
+        return self._unfolding.steps * len(msgspec.json.encode(value)) > _FEW_STEPS
+
+
+def unusable(schema: Mapping[str, Any]) -> str:
+    """Why a schema cannot be used; empty when it can."""
+    found = schema_mistakes(schema)
+    if found:
+        return _bounded(f"{shown(found[0].path)}: {found[0].message}")
+    try:
+        _Unfolding(schema)
+    except _UnboundedError as error:
+        return str(error)
+    return ""
+
+
+class _UnboundedError(Exception):
+    """The references of a schema unfold to more than is checked."""
+
+
+class _Unfolding:
+    """What the references of a schema unfold to: how many steps, and whether some lead back."""
+
+    def __init__(self, schema: Mapping[str, Any]) -> None:
+        self._whole = schema
+        self._known: dict[int, int] = {}
+        self._open: set[int] = set()
+        self.loops = False
+        self.steps = self._count(schema, 0)
+
+    def _count(self, node: Any, depth: int) -> int:
+        if depth > _DEEPEST:
+            raise _UnboundedError(f"its references are deeper than {_DEEPEST}")
+        if id(node) in self._known:
+            return self._known[id(node)]
+        if id(node) in self._open:
+            self.loops = True
+            return 1
+        self._open.add(id(node))
+        steps = 1 + sum(self._count(inside, depth + 1) for inside in self._inside(node))
+        self._open.discard(id(node))
+        if steps > MOST_STEPS:
+            raise _UnboundedError(f"its references unfold to more than {MOST_STEPS:,} steps")
+        self._known[id(node)] = steps
+        return steps
+
+    def _inside(self, node: Any) -> Iterator[Any]:
+        parts = node.items() if isinstance(node, Mapping) else enumerate(node)
+        for name, value in parts:
+            if isinstance(value, dict | list):
+                yield value
+            elif name in ("$ref", "$dynamicRef", "$recursiveRef"):
+                target = resolve(self._whole, value)
+                if isinstance(target, dict | list):
+                    yield target
 
 
 def takes_more_than(most: int, schema: Mapping[str, Any], value: Any) -> bool:
-    """Tell whether a check takes more steps."""
+    """Tell whether checking a value takes more steps.
+
+    It only follows which parts of the schema look at which parts of the value, as if none of them
+    ever ended early: so a real check takes no more steps.
+    """
     waiting: list[Step] = [(schema, value)]
     for _ in range(most):
         if not waiting:
@@ -91,101 +182,6 @@ def _members(key: str, below: Any, value: dict[str, Any]) -> Iterable[Step]:
     if key == "properties":
         return ((below[name], value[name]) for name in below.keys() & value.keys())
     return ((one, inside) for one in below.values() for inside in value.values())
-
-
-MOST_STEPS = 100_000
-"""What the references of a schema may unfold to."""
-_FEW_STEPS = 2_000_000
-_MANY_STEPS = 300_000
-_DEEPEST = 200
-_LONGEST = 300
-
-
-class _UnboundedError(Exception):
-    """The references of a schema unfold to more than is checked."""
-
-
-class Checker:
-    """A schema that was found usable, ready to check values."""
-
-    def __init__(self, schema: Mapping[str, Any]) -> None:
-        import jsonschema_rs  # noqa: PLC0415 - 30 ms and 14 MB, for those that check
-
-        self._schema = schema
-        self._unfolding = _Unfolding(schema)
-        self._validator = jsonschema_rs.Draft202012Validator(
-            dict(schema), retriever=_refuse, pattern_options=jsonschema_rs.RegexOptions()
-        )
-
-    def mistake(self, value: Any) -> str:
-        """Where a value does not fit, and why; empty when it does.
-
-        Up to a second for a large value: then call it in a thread.
-        """
-        if self._is_long(value) and takes_more_than(_MANY_STEPS, self._schema, value):
-            return "it takes too long to check"
-        try:
-            error = next(iter(self._validator.iter_errors(value)), None)
-        except ValueError as unreadable:
-            return _bounded(str(unreadable))
-        if error is None:
-            return ""
-        return _bounded(f"{shown(tuple(error.instance_path))}: {error.message}")
-
-    def _is_long(self, value: Any) -> bool:
-        """Tell whether it may take long: a part of a value has at least one byte."""
-        if self._unfolding.loops:
-            return True
-        return self._unfolding.steps * len(msgspec.json.encode(value)) > _FEW_STEPS
-
-
-def unusable(schema: Mapping[str, Any]) -> str:
-    """Why a schema cannot be used; empty when it can."""
-    found = schema_mistakes(schema)
-    if found:
-        return _bounded(f"{shown(found[0].path)}: {found[0].message}")
-    try:
-        _Unfolding(schema)
-    except _UnboundedError as error:
-        return str(error)
-    return ""
-
-
-class _Unfolding:
-    """What the references of a schema unfold to: how many steps, and whether some lead back."""
-
-    def __init__(self, schema: Mapping[str, Any]) -> None:
-        self._whole = schema
-        self._known: dict[int, int] = {}
-        self._open: set[int] = set()
-        self.loops = False
-        self.steps = self._count(schema, 0)
-
-    def _count(self, node: Any, depth: int) -> int:
-        if depth > _DEEPEST:
-            raise _UnboundedError(f"its references are deeper than {_DEEPEST}")
-        if id(node) in self._known:
-            return self._known[id(node)]
-        if id(node) in self._open:
-            self.loops = True
-            return 1
-        self._open.add(id(node))
-        steps = 1 + sum(self._count(inside, depth + 1) for inside in self._inside(node))
-        self._open.discard(id(node))
-        if steps > MOST_STEPS:
-            raise _UnboundedError(f"its references unfold to more than {MOST_STEPS:,} steps")
-        self._known[id(node)] = steps
-        return steps
-
-    def _inside(self, node: Any) -> Iterator[Any]:
-        parts = node.items() if isinstance(node, Mapping) else enumerate(node)
-        for name, value in parts:
-            if isinstance(value, dict | list):
-                yield value
-            elif name in ("$ref", "$dynamicRef", "$recursiveRef"):
-                target = resolve(self._whole, value)
-                if isinstance(target, dict | list):
-                    yield target
 
 
 def _refuse(uri: str) -> Any:

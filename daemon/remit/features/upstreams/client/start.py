@@ -12,7 +12,7 @@ from typing import Any
 import anyio
 import msgspec
 
-from remit.features.upstreams.client.state import Limits
+from remit.features.upstreams.client.state import ClientLimits
 from remit.model.upstream import Upstream
 
 INHERITED = (
@@ -43,7 +43,7 @@ _PER_SPAN = 20
 _SPAN = 60.0
 
 
-class Masks:
+class SecretMasks:
     """The secrets that one server was started with."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
@@ -88,7 +88,7 @@ class Masks:
         return value
 
 
-class Pace:
+class Throttle:
     """So much in a second, and not more: whoever writes faster waits for us.
 
     A server that floods us is slowed by its own full pipe, and costs no more than this.
@@ -109,10 +109,10 @@ class Pace:
             await anyio.sleep(self._since + 1 - now)
 
 
-class Chatter:
-    """Lines of one stream of a server, without secrets and bounded in length and number."""
+class ServerOutput:
+    """LineReader of one stream of a server, without secrets and bounded in length and number."""
 
-    def __init__(self, log: Any, masks: Masks, *, stream: str) -> None:
+    def __init__(self, log: Any, masks: SecretMasks, *, stream: str) -> None:
         self._log = log
         self._masks = masks
         self._stream = stream
@@ -161,15 +161,15 @@ class HandshakeError(CannotStartError):
     """It was started, and then there was no agreement."""
 
 
-class Outfit(msgspec.Struct, frozen=True):
-    """What one start needs."""
+class Environment(msgspec.Struct, frozen=True):
+    """The variables and headers of a server for one start, with the secrets filled in."""
 
     env: Mapping[str, str]
     headers: Mapping[str, str]
-    masks: Masks
+    masks: SecretMasks
 
 
-def outfit(upstream: Upstream, secret: Callable[[str], str | None]) -> Outfit:
+def environment_of(upstream: Upstream, secret: Callable[[str], str | None]) -> Environment:
     """Read the secrets and put everything together.
 
     Raises:
@@ -191,7 +191,7 @@ def outfit(upstream: Upstream, secret: Callable[[str], str | None]) -> Outfit:
                 raise CannotStartError(f"the secret {name} has characters that {place} cannot have")
             target[place] = value
             values.append(value)
-    return Outfit(env, headers, Masks(values))
+    return Environment(env, headers, SecretMasks(values))
 
 
 def command_line(upstream: Upstream, path: str) -> list[str]:
@@ -210,14 +210,14 @@ def command_line(upstream: Upstream, path: str) -> list[str]:
     return [str(Path(found).absolute()), *upstream.args]
 
 
-class Start(msgspec.Struct, frozen=True, kw_only=True):
+class StartParameters(msgspec.Struct, frozen=True, kw_only=True):
     """How a server is started, this time."""
 
     upstream: Upstream
-    outfit: Outfit
+    environment: Environment
     launcher: Sequence[str]
-    limits: Limits
-    errors: Chatter
-    noise: Chatter
+    limits: ClientLimits
+    errors: ServerOutput
+    noise: ServerOutput
     mode: str
     """The greeting: see `eras`."""

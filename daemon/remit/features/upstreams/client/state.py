@@ -24,7 +24,7 @@ _QUIET_SECONDS = 10.0
 """Whoever was quiet for so long is believed at once again."""
 
 
-class LeftOut(msgspec.Struct, frozen=True):
+class OmittedTool(msgspec.Struct, frozen=True):
     """A tool of a server that cannot be taken over."""
 
     name: str
@@ -40,7 +40,7 @@ class Listing(msgspec.Struct, frozen=True, kw_only=True):
     server_version: str = ""
     left_out: int = 0
     """How many tools are not among them."""
-    reasons: tuple[LeftOut, ...] = ()
+    reasons: tuple[OmittedTool, ...] = ()
     """Why, for the first of those that were left out."""
 
     def is_same(self, other: "Listing | None") -> bool:
@@ -62,7 +62,7 @@ class CallOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Health(msgspec.Struct, frozen=True, kw_only=True):
-    """How a server is. `since` is when it came into this state, by the clock of the link."""
+    """How a server is. `since` is when it came into this state, by the clock of the client."""
 
     state: State = "idle"
     reason: str = ""
@@ -81,7 +81,7 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds until the next start is tried, when failing."""
 
 
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
+class ClientLimits(msgspec.Struct, frozen=True, kw_only=True):
     """How much of an upstream server is taken."""
 
     message_bytes: int = 4 * 1024 * 1024
@@ -102,7 +102,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """A server that ran so long starts anew from the first pause when it fails."""
 
 
-class Eras:
+class HandshakeMode:
     """The greeting of one server."""
 
     def __init__(self, *, is_process: bool) -> None:
@@ -127,11 +127,11 @@ class Eras:
         return first and during
 
 
-class GoneError(Exception):
+class ServerGoneError(Exception):
     """The server went away, or could not be asked; the text says what is known of it."""
 
 
-class Signs:
+class Signals:
     """It ended; its list may have changed. `wake` is set by either, and renewed by who waits."""
 
     def __init__(self) -> None:
@@ -153,7 +153,7 @@ class Signs:
             self.wake.set()
 
 
-class Ticket:
+class ListRequest:
     """Somebody waits for a list; all who come before it is asked for share one."""
 
     def __init__(self) -> None:
@@ -175,18 +175,18 @@ class Ticket:
         """The list.
 
         Raises:
-            GoneError: there is none.
+            ServerGoneError: there is none.
         """
         await self._done.wait()
         if self._listing is None:
-            raise GoneError(self._reason)
+            raise ServerGoneError(self._reason)
         return self._listing
 
 
-class Patience:
+class RelistSchedule:
     """How soon a change that the server tells is looked at."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: ClientLimits) -> None:
         self._usual = limits.relist_seconds
         self._gap = _SHORTEST_GAP
         self._last = -math.inf

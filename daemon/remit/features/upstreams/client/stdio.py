@@ -19,7 +19,7 @@ from anyio.abc import Process
 from mcp.shared.message import SessionMessage
 from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
 
-from remit.features.upstreams.client.start import CannotStartError, Chatter, Pace
+from remit.features.upstreams.client.start import CannotStartError, ServerOutput, Throttle
 
 _CHUNK = 65_536
 _POLITE_SECONDS = 0.5
@@ -38,8 +38,8 @@ _QUEUED_BYTES = 16 * 1024 * 1024
 _FLUSH_SECONDS = 0.5
 
 
-class Child:
-    """A running server; `started` makes one."""
+class ServerProcess:
+    """A running server; `open_process` makes one."""
 
     def __init__(self, process: Process, *, stdin: int, stdout: int) -> None:
         self._process = process
@@ -96,14 +96,14 @@ class Child:
 
 
 @asynccontextmanager
-async def started(
+async def open_process(
     command: Sequence[str],
     *,
     env: Mapping[str, str],
     cwd: str | None,
-    errors: Chatter,
+    errors: ServerOutput,
     stop_seconds: float,
-) -> AsyncGenerator[Child]:
+) -> AsyncGenerator[ServerProcess]:
     """A running server, which ends with the block.
 
     Raises:
@@ -132,7 +132,7 @@ async def started(
         _close(stdin, *ours, *theirs)
         raise CannotStartError(f"it cannot be started: {error}") from error
     _close(*theirs)
-    child = Child(process, stdin=stdin, stdout=stdout)
+    child = ServerProcess(process, stdin=stdin, stdout=stdout)
     try:
         async with anyio.create_task_group() as reading:
             reading.start_soon(_hear, stderr, errors)
@@ -147,8 +147,8 @@ async def started(
         _close(*ours)
 
 
-async def _hear(stderr: int, errors: Chatter) -> None:
-    pace = Pace(_ERROR_BYTES_PER_SECOND)
+async def _hear(stderr: int, errors: ServerOutput) -> None:
+    pace = Throttle(_ERROR_BYTES_PER_SECOND)
     while True:
         await anyio.wait_readable(stderr)
         try:
@@ -167,7 +167,7 @@ def _close(*ends: int) -> None:
         os.close(end)
 
 
-class Line(msgspec.Struct, frozen=True):
+class WireLine(msgspec.Struct, frozen=True):
     """One line; when it was too long only its beginning and its end."""
 
     start: bytes
@@ -181,7 +181,7 @@ class Line(msgspec.Struct, frozen=True):
         return None if found is None else msgspec.json.decode(found[1], type=int | str)
 
 
-class Lines:
+class LineReader:
     """Takes pieces, gives lines."""
 
     def __init__(self, *, longest: int) -> None:
@@ -189,7 +189,7 @@ class Lines:
         self._start = bytearray()
         self._end = b""
         self._size = 0
-        self._done: deque[Line] = deque()
+        self._done: deque[WireLine] = deque()
 
     def feed(self, piece: bytes) -> None:
         """Take the next bytes; at most as many lines as these have are kept."""
@@ -199,7 +199,7 @@ class Lines:
             self._finish()
         self._add(rest)
 
-    def take(self) -> Line | None:
+    def take(self) -> WireLine | None:
         """The next line, if one is complete."""
         return self._done.popleft() if self._done else None
 
@@ -214,13 +214,13 @@ class Lines:
         whole = self._size <= self._longest
         start = bytes(self._start) if whole else bytes(self._start[:_KEPT])
         if start.strip():
-            self._done.append(Line(start, self._end, self._size, whole))
+            self._done.append(WireLine(start, self._end, self._size, whole))
         self._start, self._end, self._size = bytearray(), b"", 0
 
 
 @asynccontextmanager
 async def stdio_messages(
-    child: Child, *, noise: Chatter, longest: int
+    child: ServerProcess, *, noise: ServerOutput, longest: int
 ) -> AsyncGenerator[tuple["_Reader", "_Writer"]]:
     """The two streams that a sieve goes around."""
     reader = _Reader(child, noise, longest=longest)
@@ -235,7 +235,7 @@ async def stdio_messages(
             writing.cancel_scope.deadline = anyio.current_time() + _FLUSH_SECONDS
 
 
-async def _write(child: Child, writer: "_Writer", reader: "_Reader") -> None:
+async def _write(child: ServerProcess, writer: "_Writer", reader: "_Reader") -> None:
     async with writer.queued:
         async for line in writer.queued:
             try:
@@ -276,10 +276,10 @@ class _Writer:
 class _Reader:
     """Messages of the server; what is none is noise."""
 
-    def __init__(self, child: Child, noise: Chatter, *, longest: int) -> None:
+    def __init__(self, child: ServerProcess, noise: ServerOutput, *, longest: int) -> None:
         self._child = child
         self._noise = noise
-        self._lines = Lines(longest=longest)
+        self._lines = LineReader(longest=longest)
         self._open = True
         self._waiting = anyio.CancelScope()
         self.last_size = 0
@@ -318,7 +318,7 @@ class _Reader:
         self._waiting.cancel()
 
 
-def _failed(line: Line, message: str) -> SessionMessage | Exception:
+def _failed(line: WireLine, message: str) -> SessionMessage | Exception:
     """What cannot be read, told to the request that it answers if that can be seen."""
     request = line.request()
     if request is None:

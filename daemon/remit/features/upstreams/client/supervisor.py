@@ -1,4 +1,9 @@
-"""The figures of a link: its state, and how its calls went."""
+"""The supervisor of one upstream server: starts it, follows its list, restarts it when it fails.
+
+Everything happens in the task of `run`: the protocol library wants a connection to be closed by the
+task that opened it. `HealthMonitor` holds the state and the figures that `Health` shows, `Backoff`
+says how long to wait before the next start.
+"""
 
 import math
 import random
@@ -9,27 +14,34 @@ import anyio
 import anyio.to_thread
 import structlog
 
-from remit.features.upstreams.client.start import Chatter, HandshakeError, Outfit, Start, outfit
+from remit.features.upstreams.client.start import (
+    Environment,
+    HandshakeError,
+    ServerOutput,
+    StartParameters,
+    environment_of,
+)
 from remit.features.upstreams.client.state import (
-    Eras,
-    GoneError,
+    ClientLimits,
+    HandshakeMode,
     Health,
-    Limits,
     Listing,
-    Patience,
+    ListRequest,
+    RelistSchedule,
+    ServerGoneError,
     State,
-    Ticket,
 )
 from remit.model.upstream import Upstream
 
 if TYPE_CHECKING:
-    from remit.features.upstreams.client.connection import Connection
+    from remit.features.upstreams.client.connection import ServerConnection
 
 
+log = structlog.get_logger()
 _WEIGHT = 0.2
 
 
-class Gauge:
+class HealthMonitor:
     """How a server is; whoever waits for another state is woken by each change."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -54,7 +66,7 @@ class Gauge:
         self._changed.set()
         self._changed = anyio.Event()
 
-    async def next_turn(self) -> None:
+    async def next_change(self) -> None:
         """Wait for the next change."""
         await self._changed.wait()
 
@@ -92,16 +104,13 @@ class Gauge:
         )
 
 
-# How long to wait before a server is started again.
-
-
-class Pauses:
-    """Pauses that double while a server keeps failing, a little apart from each other's.
+class Backoff:
+    """Backoff that double while a server keeps failing, a little apart from each other's.
 
     One that had worked is started again at once, so that the next call finds it.
     """
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: ClientLimits) -> None:
         self._limits = limits
         self._failures = 0
 
@@ -122,17 +131,8 @@ class Pauses:
         return min(doubled, self._limits.longest_pause) * random.uniform(0.5, 1.0)  # noqa: S311
 
 
-# Keeps one server running: starts it, follows its list, and starts it again when it fails.
-#
-# Everything happens in the task of `run`: the protocol library wants a connection to be closed by
-# the task that opened it.
-
-
-log = structlog.get_logger()
-
-
-class Keeper:
-    """The life of one server."""
+class Supervisor:
+    """Keeps one server running."""
 
     def __init__(
         self,
@@ -141,25 +141,25 @@ class Keeper:
         secret: Callable[[str], str | None],
         on_listed: Callable[[Listing], Awaitable[None]],
         launcher: Sequence[str],
-        limits: Limits,
-        gauge: Gauge,
+        limits: ClientLimits,
+        monitor: HealthMonitor,
     ) -> None:
         self._upstream = upstream
         self._secret = secret
         self._on_listed = on_listed
         self._launcher = launcher
         self._limits = limits
-        self._gauge = gauge
+        self._monitor = monitor
         self._log = log.bind(upstream=upstream.name)
         self._wanted = anyio.Event()
         self._hurry = anyio.Event()
-        self._pauses = Pauses(limits)
-        self._eras = Eras(is_process=not upstream.url)
-        self._ticket: Ticket | None = None
+        self._backoff = Backoff(limits)
+        self._handshake = HandshakeMode(is_process=not upstream.url)
+        self._list_request: ListRequest | None = None
         self._listing: Listing | None = None
-        self._buried = False
-        self._epitaph: tuple[Connection | None, str] = (None, "")
-        self.connection: Connection | None = None
+        self._has_failed = False
+        self._ended: tuple[ServerConnection | None, str] = (None, "")
+        self.connection: ServerConnection | None = None
 
     def want(self) -> None:
         """Somebody needs it: a lazy one starts."""
@@ -167,30 +167,30 @@ class Keeper:
 
     def hurry(self) -> None:
         """Somebody has repaired something: do not put off the next start."""
-        if self._gauge.state == "failing":
-            self._gauge.turn("starting")
+        if self._monitor.state == "failing":
+            self._monitor.turn("starting")
             self._hurry.set()
 
     async def relisted(self) -> Listing:
         """A list that is asked for from now on.
 
         Raises:
-            GoneError: there is none.
+            ServerGoneError: there is none.
         """
-        if self._ticket is None:
-            self._ticket = Ticket()
+        if self._list_request is None:
+            self._list_request = ListRequest()
             if self.connection is not None:
-                self.connection.signs.wake.set()
-        return await self._ticket.wait()
+                self.connection.signals.wake.set()
+        return await self._list_request.wait()
 
     def doubt(self) -> None:
         """A call was not answered in time: see whether the server answers anything."""
         if self.connection is not None:
-            self.connection.signs.change()
+            self.connection.signals.change()
 
-    def epitaph(self, connection: "Connection") -> str:
+    def reason_of(self, connection: "ServerConnection") -> str:
         """Why a connection ended; empty while that is not known."""
-        ended, reason = self._epitaph
+        ended, reason = self._ended
         return reason if ended is connection else ""
 
     async def run(self) -> None:
@@ -198,117 +198,117 @@ class Keeper:
         try:
             if self._upstream.start == "lazy":
                 await self._wanted.wait()
-            self._gauge.turn("starting")
+            self._monitor.turn("starting")
             # 0.8 s that the loop must not stand still for
-            connected = await anyio.to_thread.run_sync(_load)
+            open_connection = await anyio.to_thread.run_sync(_load)
             while True:
-                await self._once(connected)
-                with anyio.move_on_after(self._gauge.retry_after or 0):
+                await self._once(open_connection)
+                with anyio.move_on_after(self._monitor.retry_after or 0):
                     await self._hurry.wait()
-                self._gauge.restarts += 1
-                self._gauge.turn("starting")
+                self._monitor.restarts += 1
+                self._monitor.turn("starting")
         finally:
             self._close("stopped", "it is not kept any more")
 
-    async def _once(self, connected: Any) -> None:
+    async def _once(self, open_connection: Any) -> None:
         """One life."""
-        self._buried = False
+        self._has_failed = False
         self._hurry = anyio.Event()
-        errors: Chatter | None = None
+        errors: ServerOutput | None = None
         limit = self._upstream.start_timeout
         starting = anyio.CancelScope(deadline=anyio.current_time() + limit)
         try:
             with starting:
-                fitted = outfit(self._upstream, self._secret)
-                errors = Chatter(self._log, fitted.masks, stream="stderr")
-                async with connected(self._start(fitted, errors)) as connection:
+                environment = environment_of(self._upstream, self._secret)
+                errors = ServerOutput(self._log, environment.masks, stream="stderr")
+                async with open_connection(self._start(environment, errors)) as connection:
                     listing = await connection.tools()
                     starting.deadline = math.inf
                     await self._live(connection, listing)
         except Exception as error:  # the library raises whatever its parts raise, in groups
-            self._miscarried(_first(error))
+            self._start_failed(_first(error))
         if starting.cancelled_caught:
             said = f": {errors.last}" if errors is not None and errors.last else ""
-            self._miscarried(TimeoutError(f"it did not start within {limit:g} s{said}"))
+            self._start_failed(TimeoutError(f"it did not start within {limit:g} s{said}"))
 
-    def _start(self, fitted: Outfit, errors: Chatter) -> Start:
-        return Start(
+    def _start(self, environment: Environment, errors: ServerOutput) -> StartParameters:
+        return StartParameters(
             upstream=self._upstream,
-            outfit=fitted,
+            environment=environment,
             launcher=self._launcher,
             limits=self._limits,
             errors=errors,
-            noise=Chatter(self._log, fitted.masks, stream="stdout"),
-            mode=self._eras.mode,
+            noise=ServerOutput(self._log, environment.masks, stream="stdout"),
+            mode=self._handshake.mode,
         )
 
-    def _miscarried(self, error: BaseException) -> None:
-        if self._buried:  # what else went wrong when a dead one was put away
+    def _start_failed(self, error: BaseException) -> None:
+        if self._has_failed:  # what else went wrong when a dead one was put away
             self._log.debug("upstream_ended_badly", error=type(error).__name__)
             return
-        at_once = self._eras.failed(during=isinstance(error, HandshakeError))
-        self._bury(str(error) or type(error).__name__, ran=None, at_once=at_once)
+        at_once = self._handshake.failed(during=isinstance(error, HandshakeError))
+        self._record_failure(str(error) or type(error).__name__, ran=None, at_once=at_once)
 
-    async def _live(self, connection: "Connection", listing: Listing) -> None:
+    async def _live(self, connection: "ServerConnection", listing: Listing) -> None:
         """From its first list until it ends."""
-        self._eras.settle()
-        self._gauge.protocol = connection.protocol
-        self._gauge.server_info = f"{connection.server_name} {connection.server_version}".strip()
+        self._handshake.settle()
+        self._monitor.protocol = connection.protocol
+        self._monitor.server_info = f"{connection.server_name} {connection.server_version}".strip()
         begun = anyio.current_time()
         # Before any call: the list may show that a tool is not the one that was trusted.
         await self._told(listing)
         self.connection = connection
-        self._gauge.turn("ready")
+        self._monitor.turn("ready")
         try:
             async with anyio.create_task_group() as listening:
                 listening.start_soon(connection.listen)
                 await self._follow(connection)
                 listening.cancel_scope.cancel()
-            reason = await connection.obituary()
-            self._epitaph = (connection, reason)
-            self._bury(reason, ran=anyio.current_time() - begun)
+            reason = await connection.end_reason()
+            self._ended = (connection, reason)
+            self._record_failure(reason, ran=anyio.current_time() - begun)
         finally:
             self.connection = None
 
-    async def _follow(self, connection: "Connection") -> None:
+    async def _follow(self, connection: "ServerConnection") -> None:
         """Ask for its list whenever that may have changed, until it ends."""
-        signs, patience = connection.signs, Patience(self._limits)
-        while not signs.ended:
-            due = patience.due(signs.changed_at) if self._ticket is None else -math.inf
+        signals, schedule = connection.signals, RelistSchedule(self._limits)
+        while not signals.ended:
+            due = schedule.due(signals.changed_at) if self._list_request is None else -math.inf
             with anyio.CancelScope(deadline=due):
-                await signs.wake.wait()
-                signs.wake = anyio.Event()
+                await signals.wake.wait()
+                signals.wake = anyio.Event()
             if anyio.current_time() < due:
                 continue
-            ticket, self._ticket = self._ticket, None
-            if ticket is not None:
-                await self._relist(connection, ticket)
+            request, self._list_request = self._list_request, None
+            if request is not None:
+                await self._relist(connection, request)
             else:
-                patience.asked()
-                patience.found(changed=await self._relist(connection, None))
+                schedule.asked()
+                schedule.found(changed=await self._relist(connection, None))
 
-    async def _relist(self, connection: "Connection", ticket: Ticket | None) -> bool:
+    async def _relist(self, connection: "ServerConnection", request: ListRequest | None) -> bool:
         """Ask for the list; tells whether it is another one."""
-        connection.signs.changed_at = None
+        connection.signals.changed_at = None
         reason, changed = "", False
         try:
             with anyio.fail_after(self._upstream.start_timeout):
                 listing = await connection.tools()
-        except GoneError as error:
+        except ServerGoneError as error:
             reason = str(error)
         except TimeoutError:
             reason = "it does not answer any more"
-            connection.signs.end(reason)
+            connection.signals.end(reason)
         else:
             changed = not listing.is_same(self._listing)
-            if changed or ticket is not None:
+            if changed or request is not None:
                 await self._told(listing)
-            if ticket is not None:
-                ticket.give(listing)
+            if request is not None:
+                request.give(listing)
             return changed
         self._log.warning("upstream_not_listed", reason=reason)
-        if ticket is not None:
-            ticket.refuse(reason)
+        if request is not None:
+            request.refuse(reason)
         return False
 
     async def _told(self, listing: Listing) -> None:
@@ -318,28 +318,28 @@ class Keeper:
         except Exception:
             self._log.exception("upstream_list_not_taken")
 
-    def _bury(self, reason: str, *, ran: float | None, at_once: bool = False) -> None:
+    def _record_failure(self, reason: str, *, ran: float | None, at_once: bool = False) -> None:
         """It has failed: say so, and when it is started again."""
-        self._buried = True
-        pause = 0.0 if at_once else self._pauses.next(ran=ran)
+        self._has_failed = True
+        pause = 0.0 if at_once else self._backoff.next(ran=ran)
         self._log.warning("upstream_failed", reason=reason, retry_after=round(pause, 3))
-        self._gauge.last_error = reason
+        self._monitor.last_error = reason
         if pause:
             self._close("failing", reason, pause)
         else:
-            self._gauge.turn("starting")
+            self._monitor.turn("starting")
 
     def _close(self, state: State, reason: str, pause: float | None = None) -> None:
-        self._gauge.turn(state, reason, retry_after=pause)
-        ticket, self._ticket = self._ticket, None
-        if ticket is not None:
-            ticket.refuse(reason)
+        self._monitor.turn(state, reason, retry_after=pause)
+        request, self._list_request = self._list_request, None
+        if request is not None:
+            request.refuse(reason)
 
 
 def _load() -> Any:
-    from remit.features.upstreams.client.connection import connected  # noqa: PLC0415 - 0.8 s, only with a server
+    from remit.features.upstreams.client.connection import open_connection  # noqa: PLC0415 - 0.8 s, only with a server
 
-    return connected
+    return open_connection
 
 
 def _first(error: BaseException) -> BaseException:

@@ -27,7 +27,7 @@ from mcp_types import (
     JSONRPCResponse,
 )
 
-from remit.features.upstreams.client.start import Pace
+from remit.features.upstreams.client.start import Throttle
 
 _UNREACHABLE = 503
 _UNREADABLE = 502
@@ -58,14 +58,14 @@ _PASSED = frozenset(
 )
 
 
-class TooMuch(httpx2.StreamError):
+class BodyTooLarge(httpx2.StreamError):
     """A body is larger than is taken; the library tells it to the request."""
 
     def __init__(self) -> None:
         super().__init__(SIZE)
 
 
-class Guard(httpx2.AsyncBaseTransport):
+class BoundedTransport(httpx2.AsyncBaseTransport):
     """Every request to the server."""
 
     def __init__(self, *, longest: int, patience: float, on_broken: Callable[[str], None]) -> None:
@@ -82,7 +82,7 @@ class Guard(httpx2.AsyncBaseTransport):
         self._longest = longest
         self._patience = patience
         self._on_broken = on_broken
-        self._opening = Pace(_STREAMS_PER_SECOND)
+        self._opening = Throttle(_STREAMS_PER_SECOND)
         self.trouble = ""
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
@@ -130,8 +130,8 @@ class Guard(httpx2.AsyncBaseTransport):
 
     def _paced(self, request: httpx2.Request, response: httpx2.Response) -> "_Paced":
         if _is_for_news(request):
-            return _Paced(response, Pace(_NEWS_PER_SECOND), math.inf)
-        return _Paced(response, Pace(_ANSWERS_PER_SECOND), self._patience)
+            return _Paced(response, Throttle(_NEWS_PER_SECOND), math.inf)
+        return _Paced(response, Throttle(_ANSWERS_PER_SECOND), self._patience)
 
     async def aclose(self) -> None:
         """Close what is open."""
@@ -145,16 +145,16 @@ def _is_for_news(request: httpx2.Request) -> bool:
 class _Paced(httpx2.AsyncByteStream):
     """A stream of messages: read no faster than this, and no longer."""
 
-    def __init__(self, response: httpx2.Response, pace: Pace, seconds: float) -> None:
+    def __init__(self, response: httpx2.Response, pace: Throttle, seconds: float) -> None:
         self._response = response
-        self._pace = pace
+        self._throttle = pace
         self._until = anyio.current_time() + seconds
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         async for piece in self._response.aiter_raw():
             if anyio.current_time() > self._until:
                 return
-            await self._pace.spend(len(piece))
+            await self._throttle.spend(len(piece))
             yield piece
 
     async def aclose(self) -> None:
@@ -174,7 +174,7 @@ class _Bounded(httpx2.AsyncByteStream):
             async for piece in self._response.aiter_raw():
                 size += len(piece)
                 if size > self._longest:
-                    raise TooMuch
+                    raise BodyTooLarge
                 yield piece
         except httpx2.TransportError as error:
             raise httpx2.StreamError(f"it broke off: {type(error).__name__}") from error
@@ -183,7 +183,7 @@ class _Bounded(httpx2.AsyncByteStream):
         await self._response.aclose()
 
 
-def http_client(guard: Guard, headers: Mapping[str, str]) -> httpx2.AsyncClient:
+def http_client(guard: BoundedTransport, headers: Mapping[str, str]) -> httpx2.AsyncClient:
     """The client for one server."""
     return httpx2.AsyncClient(
         transport=guard,
@@ -193,7 +193,7 @@ def http_client(guard: Guard, headers: Mapping[str, str]) -> httpx2.AsyncClient:
     )
 
 
-class Sieve:
+class MessageFilter:
     """A transport around a transport."""
 
     def __init__(
@@ -207,7 +207,7 @@ class Sieve:
         self._on_changed = on_changed
         self._on_end = on_end
         self._asked: dict[int | str, str] = {}
-        self._pace = Pace(_UNASKED_PER_SECOND)
+        self._throttle = Throttle(_UNASKED_PER_SECOND)
 
     async def __aenter__(self) -> tuple["_Reader", "_Writer"]:
         read, write = await self._inner.__aenter__()
@@ -267,7 +267,7 @@ class Sieve:
     async def _unasked(self, size: int) -> None:
         """Others have their turn, however fast a server writes; too fast a one waits."""
         await anyio.lowlevel.checkpoint()
-        await self._pace.spend(1 + size // _SMALL)
+        await self._throttle.spend(1 + size // _SMALL)
 
 
 def _cleaned(item: SessionMessage) -> SessionMessage:
@@ -299,8 +299,8 @@ def _known(tool: dict[str, Any]) -> dict[str, Any]:
 class _Reader:
     """What the library reads."""
 
-    def __init__(self, sieve: Sieve, inner: Any) -> None:
-        self._sieve = sieve
+    def __init__(self, sieve: MessageFilter, inner: Any) -> None:
+        self._filter = sieve
         self._inner = inner
 
     @property
@@ -313,10 +313,10 @@ class _Reader:
             try:
                 item = await self._inner.receive()
             except (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError):
-                self._sieve.ended()
+                self._filter.ended()
                 raise
             size = getattr(self._inner, "last_size", 0)  # where the transport knows it
-            passed = await self._sieve.coming_in(item, size)
+            passed = await self._filter.coming_in(item, size)
             if passed is not None:
                 return passed
 
@@ -342,12 +342,12 @@ class _Reader:
 class _Writer:
     """What the library writes to."""
 
-    def __init__(self, sieve: Sieve, inner: Any) -> None:
-        self._sieve = sieve
+    def __init__(self, sieve: MessageFilter, inner: Any) -> None:
+        self._filter = sieve
         self._inner = inner
 
     async def send(self, item: SessionMessage, /) -> None:
-        self._sieve.going_out(item)
+        self._filter.going_out(item)
         await self._inner.send(item)
 
     async def aclose(self) -> None:

@@ -1,4 +1,4 @@
-"""A link that is kept for the length of a test, and what it told."""
+"""A client that is running for the length of a test, and what it told."""
 
 import sys
 from collections.abc import AsyncGenerator, Callable
@@ -8,23 +8,23 @@ from typing import Any
 
 import anyio
 
-from remit.features.upstreams.client.client import Link
-from remit.features.upstreams.client.state import Health, Limits, Listing
+from remit.features.upstreams.client.client import UpstreamClient
+from remit.features.upstreams.client.state import ClientLimits, Health, Listing
 from remit.model.upstream import Upstream
 
 SERVERS = Path(__file__).parent / "servers"
-QUICK = Limits(first_pause=0.01, longest_pause=0.05, stop_seconds=0.2)
+QUICK = ClientLimits(first_pause=0.01, longest_pause=0.05, stop_seconds=0.2)
 
 
-class Kept:
-    """A link and its lists."""
+class RunningClient:
+    """A client and its lists."""
 
     def __init__(
-        self, upstream: Upstream, limits: Limits, secrets: dict[str, str], **more: Any
+        self, upstream: Upstream, limits: ClientLimits, secrets: dict[str, str], **more: Any
     ) -> None:
         self.listings: list[Listing] = []
         self._listed = anyio.Event()
-        self.link = Link(
+        self.client = UpstreamClient(
             upstream, secret=secrets.get, on_listed=self._on_listed, limits=limits, **more
         )
 
@@ -43,19 +43,19 @@ class Kept:
     async def text(self, tool: str, **arguments: Any) -> str:
         """The first text that a tool answers."""
         with anyio.fail_after(20):
-            outcome = await self.link.call(tool, arguments)
+            outcome = await self.client.call(tool, arguments)
         return str(outcome.content[0]["text"])
 
     @property
     def state(self) -> str:
         """Its state now."""
-        return self.link.health.state
+        return self.client.health.state
 
     async def until(self, fits: Callable[[Health], bool]) -> None:
         """Wait until its health is so."""
         with anyio.fail_after(20):
-            while not fits(self.link.health):
-                await self.link._gauge.next_turn()
+            while not fits(self.client.health):
+                await self.client._monitor.next_change()
 
     async def turned(self, state: str) -> None:
         """Wait for a state."""
@@ -74,17 +74,17 @@ def faulty(fault: str, **more: Any) -> Upstream:
 
 
 @asynccontextmanager
-async def kept(
+async def running(
     upstream: Upstream,
     *,
-    limits: Limits = QUICK,
+    limits: ClientLimits = QUICK,
     secrets: dict[str, str] | None = None,
     **more: Any,
-) -> AsyncGenerator[Kept]:
-    """A link that runs."""
-    one = Kept(upstream, limits, {} if secrets is None else secrets, **more)
+) -> AsyncGenerator[RunningClient]:
+    """A client that runs."""
+    one = RunningClient(upstream, limits, {} if secrets is None else secrets, **more)
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(one.link.run)
+        tasks.start_soon(one.client.run)
         yield one
         tasks.cancel_scope.cancel()
 

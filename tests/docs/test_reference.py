@@ -30,7 +30,7 @@ from remit.features.skills.extension_file import ALIASES, CATALOGUE, CHANNEL, EX
 from remit.features.skills.manifest_file import MANIFEST
 from remit.features.skills.scan import Directory, scan
 from remit.features.skills.skill_file import SKILL_KEYS
-from remit.features.tools.describe import parameters
+from remit.features.tools.formats import parameters
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.handler import Handler
 from remit.kernel.dispatch.injection import GIVEN

@@ -9,9 +9,9 @@ from remit.kernel.dispatch.loading import ModuleFailure, load_handlers
 from remit.kernel.dispatch.registry import REGISTRY
 
 BUILT_IN = (
-    "remit.features.builtins.time",
+    "remit.features.builtins.events",
     "remit.features.files.events",
-    "remit.features.builtins.todo",
+    "remit.features.builtins.events",
     "remit.features.builtins.testing",
     "remit.features.builtins.testing",
     "remit.features.web.events",

@@ -23,8 +23,8 @@ from remit.features.tools.formats import (
     TOOL_FORMATS,
     Host,
     SearchFormat,
-    Server,
     ToolFormat,
+    ToolServer,
     claude_arguments,
     formatted,
     found,
@@ -276,13 +276,13 @@ def claude_args(ask: Asked, profile: str) -> None:
         next_step(f"tools {profile}", aside=True)
 
 
-def own_server(settings: Settings, *who: str) -> Server:
+def own_server(settings: Settings, *who: str) -> ToolServer:
     """How a host starts `remit mcp`, from any folder and with any environment."""
     command, *before = own_command()
     # Hosts pass few variables on, so a home that is not the usual one has to be said.
     usual = settings.origins["home"].kind == "default"
     home = () if usual else ("--home", str(settings.home))
-    return Server(command, (*before, "mcp", *who, *home))
+    return ToolServer(command, (*before, "mcp", *who, *home))
 
 
 def _check_key(settings: Settings, agent: str) -> None:

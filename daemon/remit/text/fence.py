@@ -1,8 +1,9 @@
-"""A fence around text by others, which that text can neither close nor imitate.
+"""Fences around text by others, and around the text of one capability of a prompt.
 
-The marker is drawn from the text itself: the same answer gives the same prompt, which hosts can
-cache. It never stands in the text, for a guess that is right would change it. What only looks like
-the fence loses its angle brackets.
+The text inside can neither close its fence nor imitate it. The marker of a fence around data is
+drawn from the text itself: the same answer gives the same prompt, which hosts can cache. It never
+stands in the text, for a guess that is right would change it. What only looks like a fence, in
+whatever letters, loses its angle brackets.
 """
 
 import re
@@ -18,6 +19,10 @@ _BRACKETS = {
     **dict.fromkeys(map(ord, "<＜﹤‹〈⟨《«˂ᐸ❮❰"), "("),  # noqa: RUF001
     **dict.fromkeys(map(ord, ">＞﹥›〉⟩》»˃ᐳ❯❱"), ")"),  # noqa: RUF001
 }
+
+_CAPABILITY_LABEL = "capability"
+_CAPABILITY_TWINS = str.maketrans("аԁсіӏртуαιτρв" + "i1|!", "adcllptyaltpb" + "llll")
+_OPENING = frozenset("<＜﹤‹〈⟨《«˂ᐸ❮❰")  # noqa: RUF001
 
 
 def fenced(text: str, *, warning: str = WARNING) -> str:
@@ -45,17 +50,6 @@ def _folded(text: str) -> str:
     """Letters alone, as they look."""
     plain = unicodedata.normalize("NFKC", text) if not text.isascii() else text
     return _NO_LETTER.sub("", plain.casefold().translate(_TWINS))
-
-
-# A fence around the prompt text of one capability, which that text cannot close or imitate.
-#
-# What looks like the start of such a tag loses its angle bracket, in whatever letters it is
-# written.
-
-
-_CAPABILITY_LABEL = "capability"
-_CAPABILITY_TWINS = str.maketrans("аԁсіӏртуαιτρв" + "i1|!", "adcllptyaltpb" + "llll")
-_OPENING = frozenset("<＜﹤‹〈⟨《«˂ᐸ❮❰")  # noqa: RUF001
 
 
 def fenced_capability(name: str, text: str) -> str:

@@ -1,3 +1,4 @@
+# ruff: noqa: RUF002 - the brackets are meant
 """Text by others, made harmless to look at: nothing unseen in it, no marker of a role.
 
 Promises, each held by a property test:
@@ -17,22 +18,9 @@ from typing import Literal
 import msgspec
 
 from remit.text.confusables import fold_mixed
-from remit.text.unseen import LINE_BREAKS, unseen_spans
-
-# Markers by which a prompt says who speaks, found so that they can be made harmless.
-
+from remit.text.plain_text import LINE_BREAKS, unseen_spans
 
 OPEN, CLOSE = "‹", "›"  # noqa: RUF001 - they look like brackets of a tag and are none
-
-
-class Neutral(msgspec.Struct, frozen=True):
-    """A part of a line, and what is put in its place."""
-
-    start: int
-    end: int
-    was: str
-    now: str
-
 
 _ROLES = r"system|assistant|user|human|developer"
 _SPEAKERS = (
@@ -67,6 +55,26 @@ _HEADED_ALONE = re.compile(
 )
 _KEY = re.compile(r"\s*(?:-\s+)?[a-z_-]+:(?:\s|\Z)")
 """A key of YAML in a fence: lower case, and nobody's marker."""
+MAX_CHANGES = 200
+_ROUNDS = 6
+"""What NFKC makes may be unseen, and what then meets may compose; two rounds are the rule."""
+_STACKED = 30
+"""Marks on one letter; Unicode calls text with more of them not safe to stream."""
+_WAS = 40
+"""How much of what was there is told."""
+Kind = Literal["invisible", "control", "direction", "compatibility", "confusable", "role_marker"]
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_CLUSTER = re.compile(r"[\x00-\x7f](?![^\x00-\x7f])|[\x00-\x7f]?[^\x00-\x7f]+|[\x00-\x7f]")
+"""An ASCII letter alone, or a run of others with the letter that a mark may sit on."""
+
+
+class Neutral(msgspec.Struct, frozen=True):
+    """A part of a line, and what is put in its place."""
+
+    start: int
+    end: int
+    was: str
+    now: str
 
 
 def neutralised(line: str, *, in_fence: bool) -> list[Neutral]:
@@ -107,21 +115,7 @@ def _apart(found: list[Neutral]) -> list[Neutral]:
     return apart
 
 
-# ruff: noqa: RUF002 - the brackets are meant
-
-
-MAX_CHANGES = 200
-_ROUNDS = 6
-"""What NFKC makes may be unseen, and what then meets may compose; two rounds are the rule."""
-_STACKED = 30
-"""Marks on one letter; Unicode calls text with more of them not safe to stream."""
-_WAS = 40
-"""How much of what was there is told."""
-
-Kind = Literal["invisible", "control", "direction", "compatibility", "confusable", "role_marker"]
-
-
-class Change(msgspec.Struct, frozen=True):
+class Replacement(msgspec.Struct, frozen=True):
     """One thing that was changed; the place is that in the text as it came."""
 
     kind: Kind
@@ -135,7 +129,7 @@ class Sanitised(msgspec.Struct, frozen=True):
     """The text that may be shown, and what was changed to get it."""
 
     text: str
-    changes: tuple[Change, ...] = ()
+    changes: tuple[Replacement, ...] = ()
     count: int = 0
     """All changes; the list ends at a bound."""
 
@@ -154,7 +148,7 @@ class _Work:
     """One run: the changes so far, and whether a code fence is open."""
 
     def __init__(self) -> None:
-        self.changes: list[Change] = []
+        self.changes: list[Replacement] = []
         self.count = 0
         self._fence = ""
 
@@ -233,7 +227,7 @@ class _Work:
     def _tell(self, kind: Kind, number: int, at: int, was: str, now: str) -> None:
         self.count += 1
         if len(self.changes) < MAX_CHANGES:
-            self.changes.append(Change(kind, number, at + 1, _visible(was), now[:_WAS]))
+            self.changes.append(Replacement(kind, number, at + 1, _visible(was), now[:_WAS]))
 
     def _mind_fence(self, line: str) -> None:
         match = _FENCE.match(line)
@@ -243,11 +237,6 @@ class _Work:
             self._fence = match.group(1)
         elif match.group(1).startswith(self._fence) and not line[match.end() :].strip():
             self._fence = ""
-
-
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
-_CLUSTER = re.compile(r"[\x00-\x7f](?![^\x00-\x7f])|[\x00-\x7f]?[^\x00-\x7f]+|[\x00-\x7f]")
-"""An ASCII letter alone, or a run of others with the letter that a mark may sit on."""
 
 
 def _back(origin: list[int] | None, change: Neutral) -> int:
@@ -263,3 +252,8 @@ def _visible(text: str) -> str:
         for char in text[:_WAS]
     )
     return shown.strip()
+
+
+def cleaned_text(text: str) -> str:
+    """The text without what cannot be seen, and with no live marker of a role."""
+    return text if text.isascii() and text.isalnum() else sanitise(text).text

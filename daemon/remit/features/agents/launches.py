@@ -7,7 +7,7 @@ import msgspec
 
 from remit.config.definitions.launchers import Commands
 from remit.errors import InvalidDataError, NotFoundError
-from remit.features.tools.formats import Server, claude_arguments
+from remit.features.tools.formats import ToolServer, claude_arguments
 from remit.kernel.processes.own_command import own_command
 from remit.model.agent import NO_LAUNCH, NO_REQUEST, READY, Agent, AgentSpec, Launch, LaunchRequest
 from remit.model.grant import Grant
@@ -121,7 +121,7 @@ def claude_options(
     and never a secret.
     """
     command, *before = own_command()
-    server = Server(command, (*before, "mcp", "--agent", agent.id), identity)
+    server = ToolServer(command, (*before, "mcp", "--agent", agent.id), identity)
     spec = agent.spec
     texts = (grant.prompt if spec.profile else "", spec.system_prompt)
     prompt = "\n\n".join(text for text in texts if text)

@@ -5,11 +5,10 @@ from typing import Annotated, Any
 import msgspec
 
 from remit.errors import ConflictError, InvalidDataError, TooLargeError
-from remit.features.messages.visibility import may_address
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.registry import event_handler
 from remit.kernel.dispatch.session_view import held_by
-from remit.kernel.dispatch.visibility import agent_in_reach, unknown_agent
+from remit.kernel.dispatch.visibility import agent_in_reach, may_address, unknown_agent
 from remit.model.agent import Agent
 from remit.model.event import DIRECT_EVENT, MESSAGE_BYTES
 from remit.model.names import Name

@@ -1,4 +1,7 @@
-"""math:* — a calculator, for trying out whether tools are called."""
+"""math:* and weather:* — tools for trying out whether tools are called.
+
+The weather is made up, and always the same for a place.
+"""
 
 import math
 import zlib
@@ -15,6 +18,10 @@ Number = int | float
 _CAPABILITY = "test_math"
 _EXACT = 2**63
 """Whole numbers beyond this do not fit every client, and are answered as decimals."""
+
+City = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+Days = Annotated[int, msgspec.Meta(ge=1, le=14)]
+_CONDITIONS = ("sunny", "partly cloudy", "cloudy", "rain", "thunderstorm", "snow", "fog")
 
 
 @event_handler("math:add", capability=_CAPABILITY, effect="read", inline=True, tool="add")
@@ -81,15 +88,6 @@ def _result(compute: Callable[[], Number], a: Number, b: Number) -> dict[str, An
 
 def _wrong(message: str, hint: str, field: str) -> InvalidDataError:
     return InvalidDataError(message, hint=hint, details={"path": f"$.{field}"})
-
-
-# weather:* — made-up weather, always the same for a place, to try out whether tools are called.
-
-
-City = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
-Days = Annotated[int, msgspec.Meta(ge=1, le=14)]
-
-_CONDITIONS = ("sunny", "partly cloudy", "cloudy", "rain", "thunderstorm", "snow", "fog")
 
 
 @event_handler(

@@ -14,7 +14,7 @@ from remit.features.cards.card_file import MAX_CARD_BYTES, read_card_file
 from remit.features.scan.scanner import Finding, scan
 from remit.model.card import Card, CardSource
 from remit.model.place import Place, Problem
-from remit.text.sanitise import Change, sanitise
+from remit.text.sanitise import Replacement, sanitise
 
 Counter = Callable[[str], int]
 """How many tokens a text has."""
@@ -32,7 +32,7 @@ class ReadyCard(msgspec.Struct, frozen=True, kw_only=True):
     score: int = 0
     """How suspicious its texts are, 0 to 100."""
     findings: tuple[Finding, ...] = ()
-    changes: tuple[Change, ...] = ()
+    changes: tuple[Replacement, ...] = ()
     """What was taken out of its text, or made harmless."""
 
     @property

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from remit.features.tools.describe import parameters
+from remit.features.tools.formats import parameters
 from remit.kernel.dispatch.docstrings import Documented
 from remit.model.descriptor import Descriptor, Parameter, SourceRef, parameters_of, tool_id
 from remit.model.event import SEARCH

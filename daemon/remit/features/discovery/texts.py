@@ -13,7 +13,7 @@ from remit.features.discovery.index import MAX_DESCRIPTORS, Index
 from remit.features.discovery.schema_text import schema_lines
 from remit.model.descriptor import Descriptor
 from remit.model.place import DefinitionError
-from remit.text.clean import many_lines, one_line
+from remit.text.plain_text import many_lines, one_line
 from remit.text.words import words
 
 MAX_CLAUSES = 6

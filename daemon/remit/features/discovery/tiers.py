@@ -28,8 +28,8 @@ from remit.features.discovery.texts import (
 from remit.features.discovery.view import View
 from remit.model.descriptor import META_TOOL, Descriptor
 from remit.model.place import DefinitionError
-from remit.text.clean import one_line
 from remit.text.fence import fenced
+from remit.text.plain_text import one_line
 
 # The map: which categories there are in a view, always inside its ceiling.
 

@@ -5,8 +5,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from remit.errors import ConflictError, InvalidDataError
-from remit.features.files.search import MAX_MATCHES, Search
-from remit.features.files.tree import Entry, SessionFiles, children
+from remit.features.files.tree import MAX_MATCHES, FileEntry, FileSearch, SessionFiles, children
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.registry import event_handler
 from remit.model.grant import SessionKey
@@ -110,7 +109,7 @@ async def grep_files(
     from anyio import to_thread  # noqa: PLC0415 - a command that asks for names needs no threads
 
     files = SessionFiles.of(ctx, session)
-    search = Search(pattern, path_pattern, limit=limit, clock=ctx.kernel.clock)
+    search = FileSearch(pattern, path_pattern, limit=limit, clock=ctx.kernel.clock)
     batch = await files.mounted()
     after = ""
     while not search.ended_early:
@@ -157,11 +156,11 @@ async def stat_file(ctx: Context, session: SessionKey, path: Path) -> dict[str, 
     where = parse_file_path(path)
     found = await SessionFiles.of(ctx, session).look(where)
     if found is None:
-        return {**_shown(Entry(where, 0)), "path": where, "exists": False}
+        return {**_shown(FileEntry(where, 0)), "path": where, "exists": False}
     return {**_shown(found), "path": where, "exists": True}
 
 
-def _shown(entry: Entry) -> dict[str, Any]:
+def _shown(entry: FileEntry) -> dict[str, Any]:
     return {
         "name": entry.name,
         "is_directory": entry.is_directory,

@@ -1,28 +1,33 @@
-"""message:* — channels that agents talk on, and what is said to one agent alone.
+"""message:*, event:* and conversation:* — what agents say to each other, and what they hear.
 
-Messages are not kept: who does not listen does not hear. Subscriptions belong to a connection and
-end with it.
+Messages on channels are not kept: who does not listen does not hear. A conversation is a channel
+that only its participants use. Events are heard as they happen, as far as the caller may see them.
+Subscriptions belong to a connection and end with it.
 """
 
 from typing import Annotated, Any
 
 import msgspec
 
-from remit.errors import InvalidDataError, InvalidPatternError, TooLargeError
-from remit.features.messages.visibility import connection_of, may_address
+from remit.errors import ConflictError, InvalidDataError, InvalidPatternError, TooLargeError
 from remit.kernel.bus.bus import MAX_SUBSCRIPTIONS
 from remit.kernel.bus.conversations import Conversation
+from remit.kernel.bus.delivery import Connection
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.registry import event_handler
-from remit.kernel.dispatch.visibility import unknown_agent
+from remit.kernel.dispatch.visibility import may_address, unknown_agent
 from remit.model.names import EventPattern, Name
 from remit.model.requests import PAGE_LIMIT, PAGE_MAX, page, whole
 
 CHANNEL_LIMIT = 200
 DATA_LIMIT = 65_536
+MAX_PARTICIPANTS = 64
 
 Channel = Annotated[str, whole(r"[A-Za-z0-9][A-Za-z0-9_.:/@-]*", most=CHANNEL_LIMIT)]
 Channels = Annotated[list[Channel], msgspec.Meta(min_length=1, max_length=MAX_SUBSCRIPTIONS)]
+Patterns = Annotated[list[Name], msgspec.Meta(min_length=1, max_length=MAX_SUBSCRIPTIONS)]
+Participants = Annotated[list[Name], msgspec.Meta(max_length=MAX_PARTICIPANTS)]
+Limit = Annotated[int, msgspec.Meta(ge=1, le=PAGE_MAX)]
 
 
 class DirectMessage(msgspec.Struct):
@@ -59,7 +64,7 @@ def subscribe(ctx: Context, channels: Channels) -> dict[str, list[str]]:
     Args:
         channels: their names.
     """
-    connection, courier = connection_of(ctx), ctx.kernel.courier
+    connection, courier = _connection_of(ctx), ctx.kernel.courier
     for channel in channels:
         courier.conversations.check(channel, ctx.principal.id)
     courier.bus.subscribe(connection, channels=channels)
@@ -73,7 +78,7 @@ def unsubscribe(ctx: Context, channels: Channels) -> dict[str, list[str]]:
     Args:
         channels: their names; those not listened to are passed over.
     """
-    connection, bus = connection_of(ctx), ctx.kernel.courier.bus
+    connection, bus = _connection_of(ctx), ctx.kernel.courier.bus
     bus.unsubscribe(connection, channels=channels)
     return {"channels": sorted(bus.subscriptions(connection).channels)}
 
@@ -81,7 +86,7 @@ def unsubscribe(ctx: Context, channels: Channels) -> dict[str, list[str]]:
 @event_handler("message:subscriptions", capability="agent_messaging", effect="read", inline=True)
 def subscriptions(ctx: Context) -> dict[str, list[str]]:
     """Tell which channels and events this connection has asked for."""
-    asked = ctx.kernel.courier.bus.subscriptions(connection_of(ctx))
+    asked = ctx.kernel.courier.bus.subscriptions(_connection_of(ctx))
     return {"channels": sorted(asked.channels), "patterns": sorted(asked.patterns)}
 
 
@@ -95,21 +100,6 @@ def direct(data: DirectMessage) -> None:
     """
 
 
-def _check_data(data: Any) -> None:
-    size = len(msgspec.json.encode(data))
-    if size > DATA_LIMIT:
-        raise TooLargeError(
-            f"the data have {size:,} bytes; {DATA_LIMIT:,} are the limit",
-            hint="put them in the shared state and say where",
-        )
-
-
-# event:* — hear of events as they happen, as far as you may see them.
-
-
-Patterns = Annotated[list[Name], msgspec.Meta(min_length=1, max_length=MAX_SUBSCRIPTIONS)]
-
-
 @event_handler("event:subscribe", capability="self_knowledge", effect="read", inline=True)
 def subscribe_events(ctx: Context, patterns: Patterns) -> dict[str, Any]:
     """Hear of events on this connection: those the patterns cover and you may see at that moment.
@@ -119,7 +109,7 @@ def subscribe_events(ctx: Context, patterns: Patterns) -> dict[str, Any]:
     """
     # INVARIANT: nothing is said about what a pattern covers. One that covers nothing, or nothing
     # for this caller, is taken like any other; whether something is seen is asked at each delivery.
-    connection, bus = connection_of(ctx), ctx.kernel.courier.bus
+    connection, bus = _connection_of(ctx), ctx.kernel.courier.bus
     bus.subscribe(connection, patterns=_parse(patterns))
     return {"patterns": sorted(bus.subscriptions(connection).patterns)}
 
@@ -131,29 +121,9 @@ def unsubscribe_events(ctx: Context, patterns: Patterns) -> dict[str, Any]:
     Args:
         patterns: as they were subscribed; others are passed over.
     """
-    connection, bus = connection_of(ctx), ctx.kernel.courier.bus
+    connection, bus = _connection_of(ctx), ctx.kernel.courier.bus
     bus.unsubscribe(connection, patterns=_parse(patterns))
     return {"patterns": sorted(bus.subscriptions(connection).patterns)}
-
-
-def _parse(texts: list[str]) -> list[EventPattern]:
-    found = []
-    for at, text in enumerate(texts):
-        try:
-            found.append(EventPattern.parse(text))
-        except InvalidPatternError as error:
-            details = {"path": f"$.patterns[{at}]"}
-            raise InvalidDataError(error.message, hint=error.hint, details=details) from None
-    return found
-
-
-# conversation:* — channels that only their participants use.
-
-
-MAX_PARTICIPANTS = 64
-
-Participants = Annotated[list[Name], msgspec.Meta(max_length=MAX_PARTICIPANTS)]
-Limit = Annotated[int, msgspec.Meta(ge=1, le=PAGE_MAX)]
 
 
 @event_handler("conversation:create", capability="conversations", inline=True)
@@ -197,3 +167,38 @@ def _shown(conversation: Conversation) -> dict[str, Any]:
         "participants": sorted(conversation.participants),
         "created_at": conversation.created_at,
     }
+
+
+def _connection_of(context: Context) -> Connection:
+    """The connection that pushed events go to.
+
+    Raises:
+        ConflictError: the request came by a way on which nothing can be pushed.
+    """
+    found: Connection | None = context.connection
+    if found is None:
+        raise ConflictError(
+            "nothing can be pushed to where this request came from",
+            hint="subscribe over the socket, for instance with remit_client",
+        )
+    return found
+
+
+def _check_data(data: Any) -> None:
+    size = len(msgspec.json.encode(data))
+    if size > DATA_LIMIT:
+        raise TooLargeError(
+            f"the data have {size:,} bytes; {DATA_LIMIT:,} are the limit",
+            hint="put them in the shared state and say where",
+        )
+
+
+def _parse(texts: list[str]) -> list[EventPattern]:
+    found = []
+    for at, text in enumerate(texts):
+        try:
+            found.append(EventPattern.parse(text))
+        except InvalidPatternError as error:
+            details = {"path": f"$.patterns[{at}]"}
+            raise InvalidDataError(error.message, hint=error.hint, details=details) from None
+    return found

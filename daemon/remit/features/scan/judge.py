@@ -17,7 +17,7 @@ from remit.features.scan.rules import SUSPICIOUS, Category
 from remit.features.scan.scanner import WINDOW, Finding, scan
 from remit.features.scan.subjects import SourceFile, Subject, SubjectText
 from remit.text.confusables import look_of
-from remit.text.unseen import Unseen, unseen_spans
+from remit.text.plain_text import Unseen, unseen_spans
 
 LONG = 8_000
 """Characters of a description; the longest of 356 real ones has 6,993."""

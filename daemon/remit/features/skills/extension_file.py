@@ -12,14 +12,25 @@ from remit.features.skills.skill_file import shown_name
 from remit.model.descriptor import Descriptor, SourceRef
 from remit.model.place import Place
 
-# The keys that manifests and catalogues of extensions share.
-
-
 DESCRIPTOR_NAME = r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}"
 NAME = TextKind(pattern=DESCRIPTOR_NAME, what="a name of a capability file")
 DESCRIPTION = TextKind(limit=8_192)
 _SHORT = TextKind(limit=200)
 _SHORTS = ListKind(_SHORT, single=True)
+
+ALIASES = {
+    "displayName": "display_name",
+    "requiredSecrets": "required_secrets",
+    "requiredTools": "required_tools",
+    "composedWith": "composed_with",
+    "hasSideEffects": "has_side_effects",
+    "inputSchema": "input_schema",
+    "skillContent": "content",
+}
+"""Spellings of other programs, and the keys they stand for."""
+EXTENSION_FILE = "extensions.yaml"
+CHANNEL_CATEGORY = "communication"
+_MODULE = r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*"
 
 
 class _HoldersKind(ListKind, frozen=True):
@@ -58,17 +69,6 @@ SHARED: dict[str, Field] = {
         "Only holders of one of these capabilities see it",
     ),
 }
-
-ALIASES = {
-    "displayName": "display_name",
-    "requiredSecrets": "required_secrets",
-    "requiredTools": "required_tools",
-    "composedWith": "composed_with",
-    "hasSideEffects": "has_side_effects",
-    "inputSchema": "input_schema",
-    "skillContent": "content",
-}
-"""Spellings of other programs, and the keys they stand for."""
 
 
 class EntryKind(RecordKind, frozen=True):
@@ -120,11 +120,6 @@ def with_plain_keys(
         written.add(plain)
         pairs.append((Scalar(plain, plain, key.place), value))
     return Mapping(pairs, node.place)
-
-
-EXTENSION_FILE = "extensions.yaml"
-CHANNEL_CATEGORY = "communication"
-_MODULE = r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*"
 
 
 def _extension(values: dict[str, Any], node: Node) -> Descriptor:

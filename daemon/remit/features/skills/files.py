@@ -21,17 +21,29 @@ from remit.features.skills.skill_file import SKILL_FILE
 from remit.model.descriptor import SourceRef
 from remit.model.place import DefinitionError, Place, Problem
 
-# The full text of a descriptor, read when somebody wants it.
-#
-# The path is checked again at every reading: between the scan and now a link may have been put
-# there.
-
-
 _KEPT = 64
 """Texts that are kept decoded; the one that was asked for longest ago goes first."""
 
 Version = tuple[str, int, int, int, int, int]
 """A path, and what its file was when it was opened."""
+
+MAX_DEPTH = 8
+MAX_ENTRIES = 10_000
+"""Names that are looked at in one skill."""
+MAX_PATH = 200
+_OURS = frozenset({MANIFEST_FILE, EXTENSION_FILE})
+_MAKE_ONE = frozenset({MANIFEST_FILE, SKILL_FILE})
+_DERIVED = frozenset({"__pycache__", "node_modules"})
+MAX_FILES = 512
+MAX_TOTAL = 16 * 1024 * 1024
+"""Bytes of all files. This and the number of files are what every host of skills takes."""
+MAX_FILE = 384 * 1024
+"""Bytes of one file: as base64, or as text full of quotes in JSON, it fits into one message."""
+_LEFT_OUT = 20
+"""How many of the files that are left out are told."""
+_DIGESTS = 16_384
+_FRONTMATTERS = 1_024
+Value = TypeVar("Value")
 
 
 class ContentReader:
@@ -90,23 +102,6 @@ def _body(stream: BinaryIO, file: str) -> str:
     if problems:
         raise DefinitionError(problems)
     return split_frontmatter(text)[1].strip()
-
-
-# The files of a skill's folder that are handed out: plain, visible, bounded, never out of it.
-#
-# A folder below that holds a capability of its own is not part of this one: others may see the
-# two. Nor are the files in which remit itself is told about a capability: they name who may see
-# it.
-
-
-MAX_DEPTH = 8
-MAX_ENTRIES = 10_000
-"""Names that are looked at in one skill."""
-MAX_PATH = 200
-
-_OURS = frozenset({MANIFEST_FILE, EXTENSION_FILE})
-_MAKE_ONE = frozenset({MANIFEST_FILE, SKILL_FILE})
-_DERIVED = frozenset({"__pycache__", "node_modules"})
 
 
 class LeftOut(msgspec.Struct, frozen=True):
@@ -207,19 +202,6 @@ class _Walk:
         one = LeftOut(path.as_posix(), reason)
         if one not in self.left_out[-1:]:
             self.left_out.append(one)
-
-
-MAX_FILES = 512
-MAX_TOTAL = 16 * 1024 * 1024
-"""Bytes of all files. This and the number of files are what every host of skills takes."""
-MAX_FILE = 384 * 1024
-"""Bytes of one file: as base64, or as text full of quotes in JSON, it fits into one message."""
-_LEFT_OUT = 20
-"""How many of the files that are left out are told."""
-_DIGESTS = 16_384
-_FRONTMATTERS = 1_024
-
-Value = TypeVar("Value")
 
 
 class SkillFile(msgspec.Struct, frozen=True):

@@ -27,11 +27,15 @@ from remit.model.descriptor import DESCRIPTOR_KINDS, Descriptor, SourceRef, para
 from remit.model.names import parse_event_name
 from remit.model.place import Place
 
-# schema.json: the JSON Schema of what a capability is called with.
-
-
 SCHEMA_FILE = "schema.json"
 MAX_SCHEMA = 256 * 1024
+
+MANIFEST_FILE = "CAPABILITY.yaml"
+_HINT = "a path in a manifest starts at its folder and stays inside"
+_PATH = TextKind(Ref, limit=1_024)
+_ID = TextKind(
+    Ref, pattern=rf"({'|'.join(DESCRIPTOR_KINDS)}):{DESCRIPTOR_NAME}", what="an id such as tool:x"
+)
 
 
 def read_schema_file(raw: bytes, file: str, report: Report) -> dict[str, Any] | None:
@@ -88,10 +92,6 @@ def _depth(value: object) -> int:
     return MAX_DEPTH + 1
 
 
-MANIFEST_FILE = "CAPABILITY.yaml"
-_HINT = "a path in a manifest starts at its folder and stays inside"
-
-
 class _EventKind(TextKind, frozen=True):
     """The name of one event."""
 
@@ -106,11 +106,6 @@ class _EventKind(TextKind, frozen=True):
             report.add(node.place, error.code, error.message, error.hint)
             return BAD
 
-
-_PATH = TextKind(Ref, limit=1_024)
-_ID = TextKind(
-    Ref, pattern=rf"({'|'.join(DESCRIPTOR_KINDS)}):{DESCRIPTOR_NAME}", what="an id such as tool:x"
-)
 
 MANIFEST = EntryKind(
     {

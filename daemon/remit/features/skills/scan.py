@@ -25,12 +25,13 @@ from remit.features.skills.skill_file import SKILL_FILE, read_skill_file
 from remit.model.descriptor import Descriptor
 from remit.model.place import Place, Problem, by_place
 
-# The files of one folder of a capability directory, read into descriptors.
-
-
 Read = Callable[[bytes, str, Path, Report], tuple[Descriptor, ...]]
 Known = dict[str, tuple[bytes, tuple[Descriptor, ...], tuple[Problem, ...]]]
 """By file: the hash of what was read, and what came of it."""
+
+FOLDER = "capabilities"
+WORKSPACE = ".remit"
+MAX_DIRECTORIES = 64
 
 
 class FolderReader:
@@ -99,11 +100,6 @@ def _skill(raw: bytes, file: str, folder: Path, report: Report) -> tuple[Descrip
 
 def _extensions(raw: bytes, file: str, _folder: Path, report: Report) -> tuple[Descriptor, ...]:
     return read_extension_file(raw, file, report)
-
-
-FOLDER = "capabilities"
-WORKSPACE = ".remit"
-MAX_DIRECTORIES = 64
 
 
 class Directory(msgspec.Struct, frozen=True):

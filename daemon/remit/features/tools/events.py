@@ -5,7 +5,7 @@ from typing import Any, Literal
 import msgspec
 
 from remit import __version__
-from remit.features.tools.describe import TextFormat, describe_event, example, one_line, parameters
+from remit.features.tools.formats import TextFormat, describe_event, example, one_line, parameters
 from remit.kernel.dispatch.bills import Kind
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.counters import Load

@@ -1,8 +1,14 @@
-"""Tool definitions in the shapes that model interfaces take: Anthropic, OpenAI, MCP.
+"""Events described for readers of different patience, and tools in the shapes of model interfaces.
 
-Tools may be *deferred*: the model does not see them until a search names them. The search is ours,
-`discover_capabilities`, and runs where the agent runs; so what is found follows the grant.
-The shapes fit the types of anthropic 2.10 and openai 3.51.
+The interfaces are those of Anthropic, OpenAI and MCP; the shapes fit the types of anthropic 2.10
+and openai 3.51. Tools may be *deferred*: the model does not see them until a search names them. The
+search is ours, `discover_capabilities`, and runs where the agent runs; so what is found follows the
+grant.
+
+Arguments make the host of a model offer what a grant allows, and nothing else. Files make it start
+our tools, in the form that each host reads: code.claude.com/docs/en/mcp, cursor.com/docs/mcp and
+code.visualstudio.com/docs/copilot/reference/mcp-configuration in November 2026. Nothing in them is
+a secret: a token is named by the variable or the question that holds it.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -10,12 +16,25 @@ from typing import Any, Literal, get_args
 
 import msgspec
 
+from remit.kernel.dispatch.docstrings import Documented
 from remit.model.descriptor import CALL_TOOL, META_TOOL, meta_tool, tool_id
 from remit.model.event import SEARCH
 from remit.model.grant import Grant
+from remit.policy.catalogue import Catalogue
+from remit.policy.queries import givers_of
 from remit.policy.tool_names import held_back, names_for
 from remit.policy.universe import Universe
 
+TextFormat = Literal["verbose", "compact", "ultra_compact", "mcp"]
+
+_EXAMPLES: dict[str, Any] = {
+    "string": "text",
+    "integer": 1,
+    "number": 1.0,
+    "boolean": True,
+    "array": [],
+    "object": {},
+}
 ToolFormat = Literal["anthropic", "openai", "mcp"]
 TOOL_FORMATS: tuple[ToolFormat, ...] = get_args(ToolFormat)
 SearchFormat = Literal["anthropic", "openai"]
@@ -34,6 +53,115 @@ _MCP_NAMES = {
 }
 
 _NOTHING = {"type": "text", "text": "Nothing else fits; say it in other words."}
+
+SERVER_NAME = "remit"
+"""Whoever holds it is given the tool to search with."""
+Host = Literal["claude-code", "claude-desktop", "vscode", "cursor"]
+HOSTS: tuple[Host, ...] = get_args(Host)
+TOKEN_VARIABLE = "REMIT_TOKEN"  # noqa: S105 - the name of a variable
+_TOKEN_INPUT = "remit-token"  # noqa: S105 - what VS Code calls its question
+FILES: dict[Host, str] = {
+    "claude-code": ".mcp.json",
+    "claude-desktop": "claude_desktop_config.json",
+    "vscode": ".vscode/mcp.json",
+    "cursor": ".cursor/mcp.json",
+}
+"""What each host reads: from the folder of the project, or Claude Desktop from its own."""
+
+
+def describe_event(handler: Documented, catalogue: Catalogue, grant: Grant) -> dict[str, Any]:
+    """Everything a caller needs to use an event well."""
+    spec = handler.spec
+    held = set(grant.capabilities)
+    return {
+        "event": spec.name,
+        "summary": spec.summary,
+        "description": handler.description,
+        "parameters": parameters(handler),
+        "example": example(handler),
+        "capabilities": [name for name in givers_of(catalogue, spec.name) if name in held],
+        "flags": _flags(handler),
+        "triggers": [event for event in spec.triggers if event in grant.events],
+        "answer": handler.answer_schema,
+    }
+
+
+def _flags(handler: Documented) -> dict[str, Any]:
+    spec = handler.spec
+    return {
+        "effect": spec.effect,
+        "requires_auth": spec.requires_auth,
+        "resource_intensive": spec.resource_intensive,
+        "open_world": spec.open_world,
+        "wildcard": spec.wildcard,
+        "pushed": spec.pushed,
+        "timeout": spec.timeout,
+        "since": spec.since,
+        "aliases": list(spec.aliases),
+        "deprecated": spec.deprecated,
+    }
+
+
+def parameters(handler: Documented) -> list[dict[str, Any]]:
+    """The fields of a request, in the order in which they are declared."""
+    schema = handler.input_schema
+    required = set(schema.get("required", ()))
+    found = []
+    for name, field in _fields(schema).items():
+        entry = {
+            "name": name,
+            "type": _type_name(field),
+            "required": name in required,
+            "description": field.get("description", ""),
+        }
+        if "default" in field:
+            entry["default"] = field["default"]
+        found.append(entry)
+    return found
+
+
+def _fields(schema: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """The fields with their schemas; upstream tools may write `true` for one of anything."""
+    fields = schema.get("properties", {}).items()
+    return {name: field if isinstance(field, Mapping) else {} for name, field in fields}
+
+
+def _type_name(field: Any) -> str:
+    if not isinstance(field, Mapping):
+        return "any"
+    if "anyOf" in field:
+        return " | ".join(_type_name(choice) for choice in field["anyOf"])
+    if "enum" in field:
+        return " | ".join(str(choice) for choice in field["enum"])
+    if "$ref" in field:
+        return str(field["$ref"].rsplit("/", 1)[-1])
+    if field.get("type") == "array" and field.get("items"):
+        return f"list of {_type_name(field['items'])}"
+    return str(field.get("type", "any"))
+
+
+def example(handler: Documented) -> dict[str, Any]:
+    """A smallest request that has the right shape."""
+    schema = handler.input_schema
+    fields = _fields(schema)
+    return {name: _example_of(fields.get(name, {})) for name in schema.get("required", ())}
+
+
+def _example_of(field: Any) -> Any:
+    if not isinstance(field, Mapping):
+        return "text"
+    if field.get("enum"):
+        return field["enum"][0]
+    if "anyOf" in field:
+        return _example_of(field["anyOf"][0])
+    return _EXAMPLES.get(str(field.get("type")), "text")
+
+
+def one_line(handler: Documented) -> str:
+    """`event(required, optional?) - summary`; an event that is pushed has an arrow before it."""
+    names = [p["name"] + ("" if p["required"] else "?") for p in parameters(handler)]
+    mark = "<- " if handler.spec.pushed else ""
+    return f"{mark}{handler.spec.name}({', '.join(names)}) - {handler.spec.summary}"
 
 
 def formatted(tools: Iterable[Tool], form: ToolFormat, *, defer: bool = False) -> list[Any]:
@@ -122,14 +250,7 @@ _SEARCHES: dict[str, Callable[[], dict[str, Any]]] = {
 }
 
 
-# Arguments that make the host of a model offer what a grant allows, and nothing else.
-
-
-SERVER_NAME = "remit"
-"""Whoever holds it is given the tool to search with."""
-
-
-class Server(msgspec.Struct, frozen=True, omit_defaults=True):
+class ToolServer(msgspec.Struct, frozen=True, omit_defaults=True):
     """How the host starts the server of our tools; nothing here may be a secret."""
 
     command: str
@@ -137,7 +258,7 @@ class Server(msgspec.Struct, frozen=True, omit_defaults=True):
     env: Mapping[str, str] = {}
 
 
-def claude_arguments(universe: Universe, grant: Grant, server: Server) -> list[str]:
+def claude_arguments(universe: Universe, grant: Grant, server: ToolServer) -> list[str]:
     """Arguments for the Claude command line: exactly its tools that are held, and ours.
 
     `--allowedTools` alone only adds to what the host allows anyway. `--tools` is all that the model
@@ -168,28 +289,7 @@ def _meta_tools(grant: Grant) -> list[str]:
     return [META_TOOL] if grant.exposure == "all" else [META_TOOL, CALL_TOOL]
 
 
-# Files that make the host of a model start our tools, in the form that each host reads.
-#
-# Nothing here is a secret: a token is named by the variable or the question that holds it. The
-# forms are those of code.claude.com/docs/en/mcp, cursor.com/docs/mcp and
-# code.visualstudio.com/docs/copilot/reference/mcp-configuration in November 2026.
-
-
-Host = Literal["claude-code", "claude-desktop", "vscode", "cursor"]
-HOSTS: tuple[Host, ...] = get_args(Host)
-TOKEN_VARIABLE = "REMIT_TOKEN"  # noqa: S105 - the name of a variable
-_TOKEN_INPUT = "remit-token"  # noqa: S105 - what VS Code calls its question
-
-FILES: dict[Host, str] = {
-    "claude-code": ".mcp.json",
-    "claude-desktop": "claude_desktop_config.json",
-    "vscode": ".vscode/mcp.json",
-    "cursor": ".cursor/mcp.json",
-}
-"""What each host reads: from the folder of the project, or Claude Desktop from its own."""
-
-
-def stdio_config(host: Host, server: Server) -> dict[str, Any]:
+def stdio_config(host: Host, server: ToolServer) -> dict[str, Any]:
     """The file of a host that starts a process for our tools."""
     entry = msgspec.to_builtins(server)
     if host in ("vscode", "cursor"):

@@ -18,7 +18,7 @@ from remit.kernel.dispatch.handler import Handler
 from remit.model.event import EventSpec
 from remit.model.upstream import Upstream, UpstreamTool
 from remit.policy.tool_names import server_of, upstream_spec
-from remit.text.clean import cleaned_text
+from remit.text.sanitise import cleaned_text
 
 if TYPE_CHECKING:
     from remit.features.upstreams.client.schema import Checker

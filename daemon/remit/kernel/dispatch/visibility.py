@@ -161,3 +161,16 @@ def grant_of(ctx: Context, *, agent: str | None = None, profile: str | None = No
     if found is None or not is_in_reach(ctx, agent):
         raise absent(ctx, agent)
     return ctx.kernel.authority.grant(found, session=ctx.session)
+
+
+def may_address(context: Context, name: str) -> bool:
+    """Tell whether somebody lives in the caller's tree; the operator is in every one.
+
+    Whom one may send a message, one may share a conversation with, and nobody else.
+    """
+    fleet, caller = context.kernel.authority.fleet, context.principal
+    if fleet.principal(name) is None:
+        return False
+    if caller.is_operator or name == OPERATOR_ID:
+        return True
+    return fleet.root(name) == fleet.root(caller.id)

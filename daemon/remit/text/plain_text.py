@@ -1,10 +1,16 @@
-"""Characters that nobody sees: which of them stand in a line, and which a script needs."""
+"""Text by others, made fit to be shown: plain lines, without characters that nobody sees."""
 
 import re
 import unicodedata
 from collections.abc import Iterator
-from typing import Literal
+from typing import Any, Literal
 
+_STRIPPED = re.compile(
+    r"[\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e"
+    r"\u2060-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e0fff]"
+)
+"""Controls, lone halves of pairs, marks of direction, tags. Joiners stay: scripts need them."""
+_EMPTY_LINES = re.compile(r"\n{3,}")
 LINE_BREAKS = re.compile("\r\n|[\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029]")
 """Every way to begin a line becomes one, so that no role can hide behind another."""
 
@@ -34,6 +40,25 @@ _JOINING = re.compile(
 _VIRAMA = re.compile("[\u094d\u09cd\u0a4d\u0acd\u0b4d\u0bcd\u0c4d\u0ccd\u0d4d\u0dca]")
 _INDIC = re.compile("[\u0900-\u0dff]")
 _SKIN = re.compile("[\U0001f3fb-\U0001f3ff]")
+
+
+def one_line(text: Any) -> str:
+    """The text on one line; what is no text is none."""
+    if not isinstance(text, str):
+        return ""
+    return " ".join(_STRIPPED.sub("", text).split())
+
+
+def many_lines(text: str) -> str:
+    """The text with plain line breaks, and never more than one empty line in a row."""
+    text = _STRIPPED.sub("", LINE_BREAKS.sub("\n", text))
+    text = "\n".join(line.rstrip() for line in text.split("\n"))
+    return _EMPTY_LINES.sub("\n\n", text).strip("\n")
+
+
+def encodable(text: str) -> str:
+    """The text with a sign for each lone half of a pair, which no tokenizer takes."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def unseen_spans(line: str) -> Iterator[tuple[int, int, Unseen, str]]:

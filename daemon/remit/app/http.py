@@ -22,7 +22,7 @@ from remit.model.principal import RESERVED, Bearer, Token
 if TYPE_CHECKING:
     from remit.faces.http.face import HttpFace
     from remit.faces.http.streams import Stream
-    from remit.faces.mcp.endpoint import Endpoint
+    from remit.faces.mcp.endpoint import McpEndpoint
 
 
 # MCP in the HTTP face: its endpoint, and what it is told.
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 MCP_PATH = "/mcp"
 
 
-def mcp_endpoint(settings: Settings, services: Services, dispatcher: Dispatcher) -> "Endpoint":
+def mcp_endpoint(settings: Settings, services: Services, dispatcher: Dispatcher) -> "McpEndpoint":
     """What is served under /mcp.
 
     Raises:
@@ -39,7 +39,7 @@ def mcp_endpoint(settings: Settings, services: Services, dispatcher: Dispatcher)
     """
     from remit.faces.http.server import address_of  # noqa: PLC0415 - only when HTTP is on
     from remit.faces.mcp.admission import Admission  # noqa: PLC0415 - the same
-    from remit.faces.mcp.endpoint import Endpoint  # noqa: PLC0415 - the same
+    from remit.faces.mcp.endpoint import McpEndpoint  # noqa: PLC0415 - the same
 
     is_local = _is_loopback(address_of(settings.http)[0])
     anonymous = settings.mcp_anonymous
@@ -54,7 +54,7 @@ def mcp_endpoint(settings: Settings, services: Services, dispatcher: Dispatcher)
         hosts=settings.http_hosts,
         anonymous=_nobody(services.keyring, anonymous) if anonymous else None,
     )
-    return Endpoint(
+    return McpEndpoint(
         dispatcher,
         admission,
         in_flight=settings.max_in_flight,
@@ -80,7 +80,7 @@ def _is_loopback(host: str) -> bool:
 
 
 @contextmanager
-def mcp_joined(services: Services, endpoint: "Endpoint") -> Generator[None]:
+def mcp_joined(services: Services, endpoint: "McpEndpoint") -> Generator[None]:
     """Let hosts hear of changed lists, and cut those of whoever is shut out."""
     courier, keyring = services.courier, services.keyring
     before, shut_out, dropped = courier.on_change, keyring.on_revoke, keyring.tokens.on_drop

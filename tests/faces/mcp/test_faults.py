@@ -9,8 +9,8 @@ import httpx2
 import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
-from tests.faces.mcp.test_changes import READER, WRITER
-from tests.faces.mcp.test_sessions import HELLO, post
+from tests.faces.mcp.test_endpoint import HELLO, post
+from tests.faces.mcp.test_listeners import READER, WRITER
 from tests.faces.mcp.test_tools import OWN, own_desk
 from tests.faces.mcp.world import ERAS, PATIENCE, World, served
 from tests.fakes import Desk, built_in_handlers, texts

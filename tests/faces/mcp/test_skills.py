@@ -16,7 +16,7 @@ from tests.faces.mcp.world import ERAS, served
 from tests.features.skills.skill_shelf import TIDES, SkillShelf
 
 from remit.errors import LimitError
-from remit.faces.mcp.skill_shapes import Address, parse
+from remit.faces.mcp.skill_shapes import SkillAddress, parse
 from remit.faces.mcp.skills import EXTENSION, Skills
 
 PIXEL = b"\x89PNG\x00\xff"
@@ -262,9 +262,9 @@ async def test_an_address_that_means_no_file_finds_none(shelf: SkillShelf, uri: 
 
 @pytest.mark.parametrize("name", ["tides", "a b", "ä", "a:b", "%41", "a?b#c", "A_b.c"])
 def test_an_address_is_read_as_it_was_written(name: str) -> None:
-    address = Address(f"skill:{name}", f"sub folder/{name}.md")
+    address = SkillAddress(f"skill:{name}", f"sub folder/{name}.md")
     assert parse(address.uri()) == address
-    assert Address("skill:tides").uri() == "skill://tides"
+    assert SkillAddress("skill:tides").uri() == "skill://tides"
 
 
 async def test_a_skill_that_breaks_the_standard_is_a_prompt_and_no_entry(shelf: SkillShelf) -> None:

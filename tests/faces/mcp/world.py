@@ -18,7 +18,7 @@ from remit.faces.http.gateway import Probes
 from remit.faces.http.limits import HttpLimits
 from remit.faces.http.streams import Stream
 from remit.faces.mcp.admission import Admission
-from remit.faces.mcp.endpoint import Endpoint
+from remit.faces.mcp.endpoint import McpEndpoint
 from remit.model.principal import Bearer, Cause
 
 PATIENCE = 10.0
@@ -28,7 +28,7 @@ ERAS = ("legacy", "2026-07-28")
 class World:
     """A served /mcp; each client is a principal of its own with a token."""
 
-    def __init__(self, desk: Desk, url: str, endpoint: Endpoint) -> None:
+    def __init__(self, desk: Desk, url: str, endpoint: McpEndpoint) -> None:
         self.desk = desk
         self.url = url
         self.endpoint = endpoint
@@ -135,7 +135,7 @@ async def served(
     """Serve a desk with the starter's definitions under /mcp."""
     desk = desk or Desk(built_in_handlers(), starter_files())
     admission = Admission(desk.keyring, is_local=True, origins=origins, anonymous=anonymous)
-    endpoint = Endpoint(
+    endpoint = McpEndpoint(
         desk.dispatcher,
         admission,
         in_flight=in_flight,

@@ -25,7 +25,7 @@ _CALL_SECONDS = 3_600.0
 """The daemon ends every call much earlier; this only bounds the wait for a daemon that hangs."""
 
 
-class Caller(Protocol):
+class McpCaller(Protocol):
     """Somebody who asks."""
 
     @property

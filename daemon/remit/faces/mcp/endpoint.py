@@ -4,9 +4,10 @@ A request is somebody's by the bearer token that it shows, each one anew. The li
 when the first request arrives: it costs a second and 40 MB that others need not pay.
 """
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import anyio
 import anyio.to_thread
@@ -14,17 +15,16 @@ import structlog
 from anyio.abc import TaskGroup
 
 from remit.faces.http.server import ABORT
-from remit.faces.mcp.admission import Admission, Refusal, session_of
+from remit.faces.mcp.admission import OWNER, Admission, Refusal, session_of
 from remit.faces.mcp.caller import DoorCaller
 from remit.kernel.dispatch.call import Door
 from remit.kernel.dispatch.limits import Running
 from remit.model.principal import Bearer
 
 if TYPE_CHECKING:
-    from remit.faces.mcp.server import McpServer
-    from remit.faces.mcp.sessions import Sessions
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
-    Served = tuple[McpServer, Sessions]
+    from remit.faces.mcp.server import McpServer
 
 log = structlog.get_logger()
 
@@ -35,7 +35,7 @@ _SESSION_SECONDS = 1_800.0
 _TOO_MANY = Refusal(429, "this agent has too many sessions open; close some with DELETE")
 
 
-class Endpoint:
+class McpEndpoint:
     """The ASGI application under /mcp."""
 
     def __init__(
@@ -57,7 +57,7 @@ class Endpoint:
         self._sessions_each = sessions_each
         self._tasks: TaskGroup | None = None
         self._starting = anyio.Lock()
-        self._served: Served | None = None
+        self._serving: _Serving | None = None
 
     @asynccontextmanager
     async def serving(self) -> AsyncGenerator[None]:
@@ -100,7 +100,7 @@ class Endpoint:
                 self._open.pop(name, None)
 
     async def _serve(
-        self, served: "Served", bearer: Bearer, request: tuple[Any, Any, Any], deadline: float
+        self, served: "_Serving", bearer: Bearer, request: tuple[Any, Any, Any], deadline: float
     ) -> None:
         scope, receive, send = request
         server, sessions = served
@@ -121,16 +121,16 @@ class Endpoint:
 
     def changed(self, name: str) -> None:
         """Say that what a caller may use may have changed."""
-        if self._served is not None:
-            self._served[0].changed(name)
+        if self._serving is not None:
+            self._serving.server.changed(name)
 
     def evict(self, name: str) -> int:
         """Cut everything of a caller that was shut out; tell how many connections that were."""
         self._running.end(name)
-        if self._served is not None:
-            self._served[0].forget(name)
+        if self._serving is not None:
+            self._serving.server.forget(name)
             if self._tasks is not None:
-                self._served[1].end(name, self._tasks)
+                self._serving.sessions.end(name, self._tasks)
         cut = tuple(self._open.pop(name, ()))
         for abort in cut:
             abort()
@@ -143,7 +143,7 @@ class Endpoint:
     @property
     def sessions(self) -> int:
         """How many sessions are open."""
-        return 0 if self._served is None else len(self._served[1])
+        return 0 if self._serving is None else len(self._serving.sessions)
 
     def drop_token(self, hash_: str) -> None:
         """Cut what was opened with a token that counts no longer."""
@@ -153,24 +153,17 @@ class Endpoint:
                 abort()
             self._running.end(name, mark=hash_)
 
-    async def _ready(self) -> "Served":
-        if self._served is None:
+    async def _ready(self) -> "_Serving":
+        if self._serving is None:
             async with self._starting:
-                if self._served is None:
-                    self._served = await self._start()
-        return self._served
+                if self._serving is None:
+                    self._serving = await self._start()
+        return self._serving
 
-    async def _start(self) -> "Served":
-        await anyio.to_thread.run_sync(_import)
-        from mcp.server.streamable_http_manager import (  # noqa: PLC0415 - see above
-            StreamableHTTPSessionManager,
-        )
-
-        from remit.faces.mcp.server import McpServer  # noqa: PLC0415 - see above
-        from remit.faces.mcp.sessions import Sessions  # noqa: PLC0415 - see above
-
-        served = McpServer(lambda ctx: ctx.request.scope[CALLER])  # type: ignore[union-attr]
-        manager = StreamableHTTPSessionManager(
+    async def _start(self) -> "_Serving":
+        library = await anyio.to_thread.run_sync(_import)
+        served = library.McpServer(lambda ctx: ctx.request.scope[CALLER])
+        manager = library.StreamableHTTPSessionManager(
             served.server,
             session_idle_timeout=_SESSION_SECONDS,
             max_request_body_size=self._body_bytes,
@@ -180,7 +173,62 @@ class Endpoint:
             raise RuntimeError("the endpoint is not being served")
         await self._tasks.start(_hold, manager)
         self._tasks.start_soon(served.listeners.run)
-        return served, Sessions(manager, most_of_one=self._sessions_each)
+        sessions = McpSessions(
+            manager,
+            handshake_versions=library.HANDSHAKE_PROTOCOL_VERSIONS,
+            most_of_one=self._sessions_each,
+        )
+        return _Serving(served, sessions)
+
+
+class McpSessions:
+    """The sessions of protocols until 2025-11-25: bounded for each agent, ended when it is revoked.
+
+    The library keeps them by their ids alone.
+    """
+
+    def __init__(
+        self,
+        manager: "StreamableHTTPSessionManager",
+        *,
+        handshake_versions: Collection[str],
+        most_of_one: int,
+    ) -> None:
+        self._manager = manager
+        self._handshake_versions = handshake_versions
+        self._most_of_one = most_of_one
+
+    def __len__(self) -> int:
+        return len(self._manager._server_instances)  # noqa: SLF001 - there is no public way
+
+    async def handle(self, scope: Any, receive: Any, send: Any) -> None:
+        """Serve a request."""
+        await self._manager.handle_request(scope, receive, send)
+
+    def has_room(self, scope: Any, owner: str) -> bool:
+        """Tell whether a request may be served; one that opens a session may be one too many."""
+        headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
+        version = headers.get(b"mcp-protocol-version")
+        is_handshake = version is None or version in self._handshake_versions
+        if b"mcp-session-id" in headers or not is_handshake:
+            return True
+        owners = self._manager._session_owners.values()  # noqa: SLF001 - as above
+        return sum(one["client_id"] == owner for one in owners) < self._most_of_one
+
+    def end(self, name: str, tasks: TaskGroup) -> None:
+        """End the sessions of a caller that was shut out."""
+        owned = self._manager._session_owners.items()  # noqa: SLF001 - as above
+        start = OWNER.format(name, "")
+        for id_ in [id_ for id_, one in owned if one["client_id"].startswith(start)]:
+            transport = self._manager._server_instances[id_]  # noqa: SLF001 - as above
+            tasks.start_soon(self._manager._discard_session, id_, transport)  # noqa: SLF001
+
+
+class _Serving(NamedTuple):
+    """What is there once the library is imported."""
+
+    server: "McpServer"
+    sessions: McpSessions
 
 
 async def _hold(manager: Any, *, task_status: Any) -> None:
@@ -189,11 +237,18 @@ async def _hold(manager: Any, *, task_status: Any) -> None:
         await anyio.sleep_forever()
 
 
-def _import() -> None:
-    """In a thread: the loop goes on meanwhile."""
-    import mcp.server.streamable_http_manager  # noqa: F401, PLC0415 - see above
+def _import() -> Any:
+    """The library, and the server above it; in a thread: the loop goes on meanwhile."""
+    import mcp_types.version  # noqa: PLC0415 - see above
+    from mcp.server import streamable_http_manager  # noqa: PLC0415 - see above
 
-    import remit.faces.mcp.server  # noqa: F401, PLC0415 - see above
+    from remit.faces.mcp.server import McpServer  # noqa: PLC0415 - see above
+
+    return SimpleNamespace(
+        McpServer=McpServer,
+        StreamableHTTPSessionManager=streamable_http_manager.StreamableHTTPSessionManager,
+        HANDSHAKE_PROTOCOL_VERSIONS=mcp_types.version.HANDSHAKE_PROTOCOL_VERSIONS,
+    )
 
 
 class _Body:

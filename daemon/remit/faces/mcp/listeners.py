@@ -28,12 +28,12 @@ from mcp_types import (
 )
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from remit.faces.mcp.caller import Caller, Place
+from remit.faces.mcp.caller import McpCaller, Place
 
 log = structlog.get_logger()
 
 Anything = ServerRequestContext[Any, Any]
-TOOLS, SKILLS = "tools", "skills"
+TOOL_LIST, SKILL_LIST = "tools", "skills"
 MOST_CALLERS = 10_000
 STREAMS = 64
 """Open streams of news of one caller."""
@@ -48,7 +48,7 @@ _SEND_SECONDS = 5.0
 class _Interest:
     """What one caller was shown in one session or in none, and where it is told of news."""
 
-    def __init__(self, caller: Caller) -> None:
+    def __init__(self, caller: McpCaller) -> None:
         self.caller = caller
         self.shown: dict[str, bytes] = {}
         self.bus = InMemorySubscriptionBus()
@@ -64,7 +64,7 @@ class _Interest:
 class Listeners:
     """Every caller that wants to hear of changes."""
 
-    def __init__(self, look: Callable[[Caller, str], Awaitable[bytes]]) -> None:
+    def __init__(self, look: Callable[[McpCaller, str], Awaitable[bytes]]) -> None:
         """Wire the parts.
 
         Args:
@@ -76,7 +76,7 @@ class Listeners:
         self._again: set[str] = set()
         self._news = anyio.Event()
 
-    def shown(self, ctx: Anything, caller: Caller, kind: str, fingerprint: bytes) -> None:
+    def shown(self, ctx: Anything, caller: McpCaller, kind: str, fingerprint: bytes) -> None:
         """Note what a caller was listed, and the session it was listed on."""
         interest = self._interest(caller)
         if interest.shown.setdefault(kind, fingerprint) != fingerprint:
@@ -86,7 +86,7 @@ class Listeners:
             interest.sessions.add(ctx.session._connection)  # noqa: SLF001
 
     async def listen(
-        self, ctx: Anything, caller: Caller, params: SubscriptionsListenRequestParams
+        self, ctx: Anything, caller: McpCaller, params: SubscriptionsListenRequestParams
     ) -> SubscriptionsListenResult:
         """Serve one stream of news, until its host goes away."""
         interest = self._interest(caller)
@@ -94,7 +94,7 @@ class Listeners:
             raise MCPError(INTERNAL_ERROR, f"this agent has {STREAMS} streams of news open")
         interest.open += 1
         try:
-            for kind in (TOOLS, SKILLS):
+            for kind in (TOOL_LIST, SKILL_LIST):
                 interest.shown.setdefault(kind, await self._look(caller, kind))
             return await interest.listen(ctx, params)
         finally:
@@ -151,7 +151,7 @@ class Listeners:
         return now != before
 
     async def _send(self, interest: _Interest, kind: str) -> None:
-        if kind == TOOLS:
+        if kind == TOOL_LIST:
             await interest.bus.publish(ToolsListChanged())
             for session in tuple(interest.sessions):
                 await session.send_tool_list_changed()
@@ -162,7 +162,7 @@ class Listeners:
             await session.send_prompt_list_changed()
             await session.send_resource_list_changed()
 
-    def _interest(self, caller: Caller) -> _Interest:
+    def _interest(self, caller: McpCaller) -> _Interest:
         mine = self._by_name.get(caller.name)
         if mine is None:
             if len(self._by_name) >= MOST_CALLERS:

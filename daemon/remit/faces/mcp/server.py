@@ -26,27 +26,24 @@ from mcp_types import (
 from opentelemetry.trace import ProxyTracerProvider, get_tracer_provider
 
 from remit import __version__
-from remit.faces.mcp.caller import Caller
-from remit.faces.mcp.listeners import SKILLS, TOOLS, Anything, Listeners
-from remit.faces.mcp.results import (
+from remit.faces.mcp.caller import McpCaller
+from remit.faces.mcp.listeners import SKILL_LIST, TOOL_LIST, Anything, Listeners
+from remit.faces.mcp.skills import serve_skills, skills_of
+from remit.faces.mcp.tools import (
     COMPLETE,
     REVISION,
+    Tool,
+    Toolset,
+    Wire,
     failure_result,
+    fetch_tool,
+    fetch_toolset,
+    id_in,
     is_refusal,
     reporting,
     result_of,
     text_result,
     unknown_tool,
-)
-from remit.faces.mcp.skill_methods import serve_skills
-from remit.faces.mcp.skills import skills_of
-from remit.faces.mcp.toolset import (
-    Tool,
-    Toolset,
-    Wire,
-    fetch_tool,
-    fetch_toolset,
-    id_in,
     unwrapped,
 )
 from remit.model.descriptor import CALL_TOOL, META_TOOL, tool_id
@@ -70,7 +67,7 @@ _NOT_WRAPPED = Failure("invalid_data", f"{CALL_TOOL} wants {{name: text, argumen
 class McpServer:
     """Serves MCP; `server` is what the library runs."""
 
-    def __init__(self, caller_of: Callable[[Anything], Caller]) -> None:
+    def __init__(self, caller_of: Callable[[Anything], McpCaller]) -> None:
         """Put the server together.
 
         Args:
@@ -123,7 +120,7 @@ class McpServer:
         is_first = not (ctx.params or {}).get("cursor")
         listed, revision = await self._listed(caller, shown=is_first)
         seen = fingerprint(listed)
-        self.listeners.shown(ctx, caller, TOOLS, seen)
+        self.listeners.shown(ctx, caller, TOOL_LIST, seen)
         self._listing.set((listed, revision))
         key = (ctx.protocol_version, str((ctx.params or {}).get("cursor")), seen, revision)
         if key not in self._results:
@@ -151,7 +148,7 @@ class McpServer:
         private = {"ttlMs": 0, "cacheScope": "private", "_meta": {REVISION: revision}}
         return result | COMPLETE | private
 
-    async def _listed(self, caller: Caller, *, shown: bool = False) -> tuple[list[Wire], int]:
+    async def _listed(self, caller: McpCaller, *, shown: bool = False) -> tuple[list[Wire], int]:
         toolset = await self._fetch(caller, shown=shown)
         if (problem := toolset.problem) is not None:
             # An empty list would tell the host that there is nothing.
@@ -159,14 +156,14 @@ class McpServer:
             raise MCPError(INTERNAL_ERROR, message, {"code": problem.code, "hint": hint})
         return toolset.listed(self._found.get(caller.name, ())), toolset.revision
 
-    async def _fetch(self, caller: Caller, *, shown: bool = False) -> Toolset:
+    async def _fetch(self, caller: McpCaller, *, shown: bool = False) -> Toolset:
         found = self._found.get(caller.name, ()) if shown else None
         toolset = await fetch_toolset(caller, found)
         if toolset.problem is None:
             remember(self._toolsets, caller.name, toolset)
         return toolset
 
-    async def _with(self, caller: Caller, name: str) -> Toolset:
+    async def _with(self, caller: McpCaller, name: str) -> Toolset:
         """The tools of a caller; asked for again when no such name was listed."""
         known = self._toolsets.get(caller.name)
         return known if known is not None and known.has(name) else await self._fetch(caller)
@@ -183,7 +180,7 @@ class McpServer:
         return await self._call_named(ctx, caller, name, arguments)
 
     async def _call_inner(
-        self, ctx: Anything, caller: Caller, arguments: dict[str, Any]
+        self, ctx: Anything, caller: McpCaller, arguments: dict[str, Any]
     ) -> dict[str, Any]:
         """The call inside of a `call_capability`; what cannot be called is described."""
         inner = unwrapped(arguments)
@@ -200,7 +197,7 @@ class McpServer:
         return await self._call_named(ctx, caller, name, arguments)
 
     async def _call_named(
-        self, ctx: Anything, caller: Caller, name: str, arguments: dict[str, Any]
+        self, ctx: Anything, caller: McpCaller, name: str, arguments: dict[str, Any]
     ) -> dict[str, Any]:
         """Call what a name means; the daemon refuses, and writes down, what means nothing."""
         tool = self._known(caller, name)
@@ -211,13 +208,13 @@ class McpServer:
             tool = found
         return await self._call(ctx, caller, name, tool, arguments)
 
-    def _known(self, caller: Caller, name: str) -> Tool | None:
+    def _known(self, caller: McpCaller, name: str) -> Tool | None:
         """The tool of a name as the caller was listed it: a name never changes its event."""
         toolset = self._toolsets.get(caller.name)
         return None if toolset is None else toolset.find(name)
 
     async def _call(
-        self, ctx: Anything, caller: Caller, name: str, tool: Tool, arguments: dict[str, Any]
+        self, ctx: Anything, caller: McpCaller, name: str, tool: Tool, arguments: dict[str, Any]
     ) -> dict[str, Any]:
         async with reporting(ctx) as progress:
             answer = await caller.ask(tool.event, arguments, progress=progress)
@@ -226,7 +223,7 @@ class McpServer:
         return result_of(answer, tool)
 
     async def _search(
-        self, caller: Caller, toolset: Toolset, arguments: dict[str, Any]
+        self, caller: McpCaller, toolset: Toolset, arguments: dict[str, Any]
     ) -> dict[str, Any]:
         if (id_ := id_in(arguments.get("query"))) is not None:
             about = await self._describe(caller, id_)
@@ -246,7 +243,7 @@ class McpServer:
         return text_result(answer.data["prompt"])
 
     @staticmethod
-    async def _describe(caller: Caller, id_: str) -> dict[str, Any] | None:
+    async def _describe(caller: McpCaller, id_: str) -> dict[str, Any] | None:
         """Everything about one thing that discovery finds; None when it finds no such thing."""
         answer = await caller.ask(DESCRIBE, {"id": id_, "render": True})
         return None if answer.error is not None else answer.data
@@ -256,8 +253,8 @@ class McpServer:
     ) -> SubscriptionsListenResult:
         return await self.listeners.listen(ctx, self._caller_of(ctx), params)
 
-    async def _look(self, caller: Caller, kind: str) -> bytes:
-        if kind == SKILLS:
+    async def _look(self, caller: McpCaller, kind: str) -> bytes:
+        if kind == SKILL_LIST:
             return fingerprint(await skills_of(caller).everything())
         return fingerprint((await self._listed(caller))[0])
 

@@ -5,19 +5,21 @@ those do not show is answered like what does not exist.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, ClassVar, NoReturn
+from typing import Any, NoReturn
 
 import mcp_types as types
+from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
 from remit.config.strict.frontmatter import split_frontmatter
 from remit.errors import RemitError
-from remit.faces.mcp.caller import Caller
+from remit.faces.mcp.caller import McpCaller
+from remit.faces.mcp.listeners import SKILL_LIST, Anything, Listeners
 from remit.faces.mcp.skill_shapes import (
     SKILL_FILE,
     TEMPLATE,
-    Address,
     Item,
+    SkillAddress,
     children,
     entry,
     id_of,
@@ -38,10 +40,12 @@ _LIST, _READ = "skill:list", "skill:read"
 _REVISION = "remit/revision"
 _PAGES = 100
 _UNSEEN = frozenset({"not_found", "denied", "unknown_event", "invalid_data"})
+_PRIVATE = {"ttlMs": 0, "cacheScope": "private"}
 _TASK = types.PromptArgument(name="task", description="What to do with the skill", required=False)
 
 Ask = Callable[[str, dict[str, Any]], Awaitable[Any]]
-Method = tuple[type[types.RequestParams], Callable[["Skills", Any], Awaitable[dict[str, Any]]]]
+Look = Callable[[McpCaller, str], Awaitable[bytes]]
+"""The fingerprint of one kind of list as a caller would be shown it now."""
 
 
 class SkillParams(types.RequestParams):
@@ -58,11 +62,6 @@ class DirectoryParams(types.PaginatedRequestParams):
 
 class Skills:
     """The skills of one caller, for one request."""
-
-    EXTENSIONS: ClassVar[dict[str, dict[str, Any]]] = {EXTENSION: {"directoryRead": True}}
-    """What the server says that it can do."""
-    METHODS: ClassVar[Mapping[str, Method]]
-    """Requests beyond those of the base protocol: what each is asked with, and what answers."""
 
     def __init__(self, ask: Ask) -> None:
         """Make the skills of whoever `ask` asks for; it raises a RemitError when that fails."""
@@ -117,7 +116,7 @@ class Skills:
         items, after, revision = await self._page(cursor, files=False)
         prompts = [
             types.Prompt(
-                name=Address(one["id"]).name,
+                name=SkillAddress(one["id"]).name,
                 title=shown(one["title"]),
                 description=shown(one["description"]),
                 arguments=[_TASK],
@@ -141,11 +140,11 @@ class Skills:
         Raises:
             MCPError: there is none, or not for this caller.
         """
-        unknown, at = f"Unknown prompt: {name}", Address(id_of(name))
+        unknown, at = f"Unknown prompt: {name}", SkillAddress(id_of(name))
         item = await self._one(at, unknown, name=name, files=False)
         if not item["content"]:
             _refuse(unknown, name=name)
-        file = Address(at.id, item["content"])
+        file = SkillAddress(at.id, item["content"])
         found = await self._file(file, unknown, name=name)
         if found["encoding"] != "utf-8":
             _refuse(unknown, name=name)
@@ -204,7 +203,9 @@ class Skills:
             _fail(error, "Unknown cursor", cursor=cursor)
         return page["items"], page["next"], page["revision"]
 
-    async def _one(self, at: Address, unknown: str, *, files: bool = True, **asked: str) -> Item:
+    async def _one(
+        self, at: SkillAddress, unknown: str, *, files: bool = True, **asked: str
+    ) -> Item:
         try:
             page = await self._ask(_LIST, {"id": at.id, "files": files})
         except (RemitError, ClientError) as error:
@@ -212,7 +213,7 @@ class Skills:
         found: Item = page["items"][0]
         return found
 
-    async def _file(self, at: Address, unknown: str, **asked: str) -> Item:
+    async def _file(self, at: SkillAddress, unknown: str, **asked: str) -> Item:
         try:
             found: Item = await self._ask(_READ, {"id": at.id, "path": at.path})
         except (RemitError, ClientError) as error:
@@ -220,15 +221,7 @@ class Skills:
         return found
 
 
-Skills.METHODS = {
-    "skills/list": (types.PaginatedRequestParams, Skills.list_skills),
-    "skills/get": (SkillParams, Skills.get_skill),
-    "resources/directory/read": (DirectoryParams, Skills.read_directory),
-}
-_PRIVATE = {"ttlMs": 0, "cacheScope": "private"}
-
-
-def skills_of(caller: Caller) -> Skills:
+def skills_of(caller: McpCaller) -> Skills:
     """The skills of a caller."""
 
     async def ask(event: str, data: dict[str, Any]) -> Any:
@@ -238,6 +231,61 @@ def skills_of(caller: Caller) -> Skills:
         return answer.data
 
     return Skills(ask)
+
+
+SkillMethod = Callable[[Skills, Any], Awaitable[Any]]
+
+_LIST_METHODS: dict[str, SkillMethod] = {
+    "resources/list": lambda skills, asked: skills.list_resources(asked.cursor),
+    "prompts/list": lambda skills, asked: skills.list_prompts(asked.cursor),
+}
+"""Lists that a host shows to people; it is told when they change."""
+_OTHER_METHODS: dict[str, tuple[type[types.RequestParams], SkillMethod]] = {
+    "resources/templates/list": (
+        types.PaginatedRequestParams,
+        lambda skills, asked: skills.list_resource_templates(asked.cursor),
+    ),
+    "resources/read": (
+        types.ReadResourceRequestParams,
+        lambda skills, asked: skills.read_resource(asked.uri),
+    ),
+    "prompts/get": (
+        types.GetPromptRequestParams,
+        lambda skills, asked: skills.get_prompt(asked.name, asked.arguments),
+    ),
+    "skills/list": (types.PaginatedRequestParams, Skills.list_skills),
+    "skills/get": (SkillParams, Skills.get_skill),
+    "resources/directory/read": (DirectoryParams, Skills.read_directory),
+}
+
+
+def serve_skills(
+    server: Server[Any],
+    caller_of: Callable[[Anything], McpCaller],
+    listeners: Listeners,
+    look: Look,
+) -> None:
+    """Let a server answer for the skills of its callers."""
+
+    def listing(answer: SkillMethod) -> Any:
+        async def handle(ctx: Anything, asked: Any) -> Any:
+            caller = caller_of(ctx)
+            listeners.shown(ctx, caller, SKILL_LIST, await look(caller, SKILL_LIST))
+            return await answer(skills_of(caller), asked)
+
+        return handle
+
+    def other(answer: SkillMethod) -> Any:
+        async def handle(ctx: Anything, asked: Any) -> Any:
+            return await answer(skills_of(caller_of(ctx)), asked)
+
+        return handle
+
+    for method, answer in _LIST_METHODS.items():
+        server.add_request_handler(method, types.PaginatedRequestParams, listing(answer))
+    for method, (kind, answer) in _OTHER_METHODS.items():
+        server.add_request_handler(method, kind, other(answer))
+    server.extensions[EXTENSION] = {"directoryRead": True}
 
 
 def _fail(error: RemitError | ClientError, unknown: str, **asked: str | None) -> NoReturn:

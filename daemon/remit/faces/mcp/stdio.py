@@ -1,25 +1,37 @@
 """MCP over standard input and output: one host, one caller.
 
 Only messages go out on standard output; whatever else is printed in this process goes to standard
-error.
+error. A pipe or a socket tells when it can be read, and takes a short message at once when it has
+room; a terminal, a file or a full pipe is waited for in a thread.
 """
 
 import os
+import select
+import stat
 import sys
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any, BinaryIO
 
 import anyio
+import anyio.to_thread
 from mcp.server.stdio import stdio_server
 
-from remit.faces.mcp.caller import Caller
-from remit.faces.mcp.pipes import Lines, Pipe
+from remit.faces.mcp.caller import McpCaller
 from remit.faces.mcp.server import McpServer
+
+_LONGEST = 16 << 20
+"""Bytes of one message; a longer one is no message of a host in its right mind."""
+_PIECE = 65_536
+_AT_ONCE = select.PIPE_BUF
+"""Bytes that a pipe with room takes whole."""
 
 
 async def serve_stdio(
-    caller: Caller, watch: Callable[[McpServer], Coroutine[Any, Any, None]], *, streams: Any = None
+    caller: McpCaller,
+    watch: Callable[[McpServer], Coroutine[Any, Any, None]],
+    *,
+    streams: Any = None,
 ) -> None:
     """Serve a host until it closes our input, or reads our output no more.
 
@@ -41,6 +53,80 @@ async def serve_stdio(
         tasks.cancel_scope.cancel()
 
 
+class LineReader:
+    """The lines that a host writes; waiting for one can be given up."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._tells = _tells(descriptor)
+        self._held = bytearray()
+        self._looked = 0
+
+    def __aiter__(self) -> "LineReader":
+        return self
+
+    async def __anext__(self) -> str:
+        while True:
+            end = self._held.find(b"\n", self._looked) + 1
+            if not end and len(self._held) < _LONGEST:
+                self._looked = len(self._held)
+                piece = await self._piece()
+                self._held += piece
+                if piece:
+                    continue
+            if not self._held:
+                raise StopAsyncIteration
+            line = self._held[: end or _LONGEST]
+            del self._held[: len(line)]
+            self._looked = 0
+            return line.decode("utf-8", errors="replace")
+
+    async def _piece(self) -> bytes:
+        """More bytes; none at the end."""
+        if not self._tells:
+            read = anyio.to_thread.run_sync
+            return await read(os.read, self._descriptor, _PIECE, abandon_on_cancel=True)
+        while True:
+            await anyio.wait_readable(self._descriptor)
+            try:
+                return os.read(self._descriptor, _PIECE)
+            except BlockingIOError:  # whoever shares it was faster
+                continue
+
+
+class LineWriter:
+    """Where messages go; a host that does not read makes us wait, not grow."""
+
+    def __init__(self, descriptor: int) -> None:
+        self.gone = anyio.Event()
+        """Set when the host reads no more."""
+        self._descriptor = descriptor
+        self._room = select.poll() if _tells(descriptor) else None
+        if self._room is not None:
+            self._room.register(descriptor, select.POLLOUT)
+
+    async def write(self, text: str) -> None:
+        """Write a message."""
+        data = text.encode()
+        try:
+            if len(data) <= _AT_ONCE and self._room is not None and self._room.poll(0):
+                data = data[os.write(self._descriptor, data) :]
+            if data:
+                await anyio.to_thread.run_sync(self._write, data, abandon_on_cancel=True)
+        except (BrokenPipeError, ConnectionResetError):
+            self.gone.set()
+
+    async def flush(self) -> None:
+        """Nothing is held back."""
+
+    def _write(self, data: bytes) -> None:
+        while data:
+            try:
+                data = data[os.write(self._descriptor, data) :]
+            except BlockingIOError:  # the host made it so
+                select.select([], [self._descriptor], [])
+
+
 async def _until(gone: anyio.Event, scope: anyio.CancelScope) -> None:
     await gone.wait()
     scope.cancel()
@@ -48,7 +134,7 @@ async def _until(gone: anyio.Event, scope: anyio.CancelScope) -> None:
 
 @asynccontextmanager
 async def _given(streams: tuple[BinaryIO, BinaryIO]) -> AsyncGenerator[tuple[Any, Any]]:
-    yield Lines(streams[0].fileno()), Pipe(streams[1].fileno())
+    yield LineReader(streams[0].fileno()), LineWriter(streams[1].fileno())
 
 
 @asynccontextmanager
@@ -61,4 +147,10 @@ async def _wires() -> AsyncGenerator[tuple[Any, Any]]:
     os.close(nothing)
     os.dup2(2, 1)
     # Never closed: a thread may still wait there when the process ends.
-    yield Lines(reading), Pipe(writing)
+    yield LineReader(reading), LineWriter(writing)
+
+
+def _tells(descriptor: int) -> bool:
+    """Whether it tells when it can be read or written; epoll takes no files."""
+    mode = os.fstat(descriptor).st_mode
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)

@@ -1,11 +1,13 @@
 """MCP has the same door as everybody: lists follow the grant alone, refusals are written down."""
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from mcp.shared.exceptions import MCPError
-from tests.faces.mcp.test_modes import modest, names
+from tests.faces.mcp.test_tools import modest, names
 from tests.faces.mcp.world import ERAS, World, served
 from tests.fakes import Desk, built_in_handlers, texts
 from tests.features.skills.skill_shelf import SkillShelf
@@ -215,3 +217,24 @@ async def test_an_event_that_no_list_shows_is_called_by_its_name_or_id(era: str)
                 assert done.structured_content is not None
                 assert done.structured_content["items"] == []
         assert await denials(world) == []
+
+
+SET_UP = """
+from opentelemetry.trace import NoOpTracerProvider, set_tracer_provider
+set_tracer_provider(NoOpTracerProvider())
+"""
+TELL = """
+from remit.faces.mcp.server import McpServer
+served = McpServer(lambda ctx: ctx)
+print(["OpenTelemetry" in type(one).__name__ for one in served.server.middleware].count(True))
+"""
+
+
+@pytest.mark.parametrize(("before", "makes_spans"), [("", False), (SET_UP, True)])
+def test_requests_are_traced_when_a_module_has_set_that_up(
+    before: str, *, makes_spans: bool
+) -> None:
+    done = subprocess.run(  # noqa: S603 - a provider is set once in a process
+        [sys.executable, "-c", before + TELL], capture_output=True, text=True, check=True
+    )
+    assert (done.stdout.strip() == "1") is makes_spans

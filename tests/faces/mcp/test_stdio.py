@@ -11,8 +11,8 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from remit.faces.mcp import pipes as wires
-from remit.faces.mcp.pipes import Lines, Pipe
+from remit.faces.mcp import stdio
+from remit.faces.mcp.stdio import LineReader, LineWriter
 
 PATIENCE = 10.0
 SIZES = {"a": 3, "b": 1_000_000, "c": 4_095, "d": 70_000}
@@ -40,12 +40,12 @@ def ends(request: pytest.FixtureRequest) -> Iterator[Ends]:
 
 async def all_lines(descriptor: int) -> list[str]:
     with anyio.fail_after(PATIENCE):
-        return [line async for line in Lines(descriptor)]
+        return [line async for line in LineReader(descriptor)]
 
 
 async def test_lines_are_whole_however_they_are_cut(ends: Ends) -> None:
     reading, writing = ends
-    lines = Lines(reading)
+    lines = LineReader(reading)
     with anyio.fail_after(PATIENCE):
         os.write(writing, b'{"a":')
         async with anyio.create_task_group() as tasks:
@@ -79,7 +79,7 @@ async def test_bytes_that_are_no_text_end_nothing(ends: Ends) -> None:
 async def test_a_line_without_end_is_not_kept_for_ever(
     ends: Ends, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(wires, "_LONGEST", 8)
+    monkeypatch.setattr(stdio, "_LONGEST", 8)
     reading, writing = ends
     os.write(writing, b"0123456789\nshort\n")
     os.close(writing)
@@ -93,7 +93,7 @@ async def test_a_line_without_end_is_not_kept_for_ever(
 
 async def test_waiting_for_a_host_can_be_given_up(ends: Ends) -> None:
     with anyio.move_on_after(0.01) as scope:
-        await anext(Lines(ends[0]))
+        await anext(LineReader(ends[0]))
     assert scope.cancelled_caught
 
 
@@ -104,7 +104,7 @@ async def test_messages_of_any_size_go_out_whole_and_in_order(
     reading, writing = ends
     os.set_blocking(writing, blocking)
     sent = [letter * size + "\n" for letter, size in SIZES.items()]
-    pipe = Pipe(writing)
+    pipe = LineWriter(writing)
 
     async def send() -> None:
         for message in sent:
@@ -120,7 +120,7 @@ async def test_messages_of_any_size_go_out_whole_and_in_order(
 
 async def test_a_host_that_does_not_read_makes_us_wait_and_not_the_others(ends: Ends) -> None:
     reading, writing = ends
-    pipe = Pipe(writing)
+    pipe = LineWriter(writing)
     written = 0
 
     async def send() -> None:

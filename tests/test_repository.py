@@ -192,7 +192,7 @@ LONG_MODULES = {"remit.kernel.store.protocol"}
 SHORT_MODULES = {
     "remit.__main__",
     "remit.faces.http.identity",
-    "remit.kernel.processes.own_command",
+    "remit.kernel.processes.guard",
     "remit.kernel.store.memory_lessons",
     "remit.kernel.store.memory_made",
     "remit.kernel.store.memory_names",

@@ -23,7 +23,7 @@ from remit.features.upstreams.client.state import Listing
 from remit.features.upstreams.pins import KnownServer, Pins
 from remit.features.upstreams.secrets import secret_value
 from remit.features.upstreams.trust import Judge, after_listing, neighbours_of
-from remit.kernel.processes.tether import tethered
+from remit.kernel.processes.guard import process_guard
 from remit.model.upstream import Upstream
 from remit.policy.tool_names import visible
 from remit.policy.universe import Universe
@@ -96,7 +96,9 @@ async def _list_once(upstream: Upstream) -> tuple[Listing | None, str]:
         pass
 
     lazy = msgspec.structs.replace(upstream, start="lazy")
-    client = UpstreamClient(lazy, secret=secret_value, on_listed=listed, launcher=tethered(_OWNER))
+    client = UpstreamClient(
+        lazy, secret=secret_value, on_listed=listed, guard=process_guard(_OWNER)
+    )
     found: Listing | None = None
     why = ""
     async with anyio.create_task_group() as tasks:

@@ -16,7 +16,7 @@ from remit.features.upstreams.secrets import secret_value
 from remit.features.upstreams.server import UpstreamSources, restore_servers
 from remit.kernel.authority.handlers import HandlerTable
 from remit.kernel.dispatch.services import Services
-from remit.kernel.processes.tether import tethered
+from remit.kernel.processes.guard import process_guard
 from remit.kernel.reload.watch import watch_for_ever
 from remit.model.principal import Cause
 from remit.model.upstream import Upstream
@@ -34,12 +34,12 @@ Stamp = tuple[int, int, int] | None
 async def configured_servers(settings: Settings, table: HandlerTable) -> UpstreamSources:
     """Upstream servers as the settings want them; what was trusted is in the table again."""
     home, path = Home(settings.home), upstreams_path(settings)
-    launcher = tethered(str(home.path.resolve()))
+    guard = process_guard(str(home.path.resolve()))
 
     def make_client(upstream: Upstream, on_listed: "OnListed") -> "ServerClient":
         from remit.features.upstreams.client.client import UpstreamClient  # noqa: PLC0415 - only who has servers pays for it
 
-        return UpstreamClient(upstream, secret=secret_value, on_listed=on_listed, launcher=launcher)
+        return UpstreamClient(upstream, secret=secret_value, on_listed=on_listed, guard=guard)
 
     def read() -> tuple[Upstream, ...]:
         return read_upstreams(path)

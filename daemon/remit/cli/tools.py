@@ -33,7 +33,7 @@ from remit.features.tools.formats import (
     stdio_config,
 )
 from remit.kernel.dispatch.tool_list import host_tools, shown_tools, thinned, tool_list, weigh
-from remit.kernel.processes.own_command import own_command
+from remit.kernel.processes.guard import own_command
 from remit.model.descriptor import DESCRIPTOR_KINDS
 from remit.model.event import SEARCH
 from remit.policy.compile import resolve as resolve_profile

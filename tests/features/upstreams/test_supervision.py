@@ -169,8 +169,8 @@ async def test_a_server_that_screams_is_served_and_logged_a_little() -> None:
 
 
 async def test_a_launcher_stands_before_the_command() -> None:
-    launcher = (sys.executable, "-c", "import os,sys; os.execv(sys.argv[1], sys.argv[1:])")
-    async with running(faulty("shows-itself"), launcher=launcher) as one:
+    guard = (sys.executable, "-c", "import os,sys; os.execv(sys.argv[1], sys.argv[1:])")
+    async with running(faulty("shows-itself"), guard=guard) as one:
         await one.text("show")
 
 

@@ -34,7 +34,7 @@ class LaunchUser(msgspec.Struct, frozen=True):
 
     @property
     def ids(self) -> str:
-        """User, group and further groups, as `runtime/tether.py` takes them."""
+        """User, group and further groups, as `kernel/processes/guard.py` takes them."""
         return ",".join(map(str, (self.uid, self.gid, *self.groups)))
 
 

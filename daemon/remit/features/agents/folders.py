@@ -13,7 +13,7 @@ import structlog
 
 from remit.config.settings.launch_user import LaunchUser
 from remit.errors import InvalidDataError
-from remit.kernel.processes.tether import tethered
+from remit.kernel.processes.guard import process_guard
 from remit_client.keys import Key, save_key
 
 log = structlog.get_logger()
@@ -37,9 +37,9 @@ class Premises:
         self.user = user
 
     @property
-    def tether(self) -> tuple[str, ...]:
+    def guard(self) -> tuple[str, ...]:
         """The words before a command that make it die with us, and theirs whose it is to be."""
-        return tethered(self.owner, self.user.ids if self.user else "")
+        return process_guard(self.owner, self.user.ids if self.user else "")
 
     def folder(self, agent: str) -> Path:
         """The folder of an agent, made when it is not there.

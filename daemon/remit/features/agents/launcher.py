@@ -23,7 +23,7 @@ from anyio.abc import TaskGroup
 from remit.config.definitions.launchers import Commands
 from remit.errors import InvalidDataError, LimitError, RemitError
 from remit.features.agents.folders import Premises, remove_folder
-from remit.kernel.processes.child import run
+from remit.kernel.processes.child import GRACE_SECONDS, open_child
 from remit.model.agent import MAX_RESTARTS, SETTABLE, Launch
 
 log = structlog.get_logger()
@@ -68,6 +68,10 @@ class _Child:
         self._size += len(self._output[-1])
         while self._size > OUTPUT_BYTES:
             self._size -= len(self._output.popleft())
+
+    async def hear(self, chunk: bytes) -> None:
+        if chunk:
+            self.keep(chunk)
 
     def text(self) -> str:
         return b"".join(self._output).decode("utf-8", "replace")
@@ -222,14 +226,15 @@ class Launcher:
         own = premises.user.variables if premises.user else {}
         folder = premises.folder(agent)
         try:
-            return await run(
-                [path, *launch.args],
-                tether=premises.tether,
+            async with open_child(
+                [*premises.guard, path, *launch.args],
                 env={**inherited, **own, **launch.env, **child.identity},
                 cwd=launch.cwd or str(folder),
-                on_start=partial(setattr, child.status, "pid"),
-                on_output=child.keep,
-            )
+                on_output=child.hear,
+                drain_seconds=GRACE_SECONDS,
+            ) as process:
+                child.status.pid = process.pid
+                return await process.wait()
         finally:
             child.status.pid = None
 

@@ -8,7 +8,7 @@ import msgspec
 from remit.config.definitions.launchers import Commands
 from remit.errors import InvalidDataError, NotFoundError
 from remit.features.tools.formats import ToolServer, claude_arguments
-from remit.kernel.processes.own_command import own_command
+from remit.kernel.processes.guard import own_command
 from remit.model.agent import NO_LAUNCH, NO_REQUEST, READY, Agent, AgentSpec, Launch, LaunchRequest
 from remit.model.grant import Grant
 from remit.policy.catalogue import Catalogue

@@ -46,7 +46,7 @@ class UpstreamClient:
         secret: Callable[[str], str | None],
         on_listed: Callable[[Listing], Awaitable[None]],
         clock: Callable[[], float] = time.time,
-        launcher: Sequence[str] = (),
+        guard: Sequence[str] = (),
         limits: ClientLimits | None = None,
     ) -> None:
         """Nothing starts before `run`.
@@ -57,8 +57,8 @@ class UpstreamClient:
             on_listed: told every list of tools: after each start, at each `refresh`, and when the
                 server has changed it. It is awaited in the task of `run`, one at a time.
             clock: for `Health.since`.
-            launcher: put before the full command of a server that is a process, so that the runtime
-                can tie it to the life of the daemon: see `tethered` of `runtime/tether.py`.
+            guard: put before the full command of a server that is a process, so that it dies with
+                the daemon: see `kernel/processes/guard.py`.
             limits: how much is taken.
         """
         self.upstream = upstream
@@ -68,7 +68,7 @@ class UpstreamClient:
             upstream,
             secret=secret,
             on_listed=on_listed,
-            launcher=launcher,
+            guard=guard,
             limits=self._limits,
             monitor=self._monitor,
         )

@@ -41,8 +41,7 @@ from remit.features.upstreams.client.state import (
 )
 from remit.features.upstreams.client.stdio import (
     TOO_LARGE,
-    ServerProcess,
-    open_process,
+    open_server,
     stdio_messages,
 )
 from remit.features.upstreams.client.transport import (
@@ -52,6 +51,7 @@ from remit.features.upstreams.client.transport import (
     MessageFilter,
     http_client,
 )
+from remit.kernel.processes.child import ChildProcess
 
 _LAST_WORDS_SECONDS = 0.5
 _SLACK_SECONDS = 10.0
@@ -86,18 +86,18 @@ class ServerEndpoint:
         start: StartParameters,
         messages: Any,
         *,
-        child: ServerProcess | None = None,
-        guard: BoundedTransport | None = None,
+        child: ChildProcess | None = None,
+        http: BoundedTransport | None = None,
     ) -> None:
         self._start = start
         self._child = child
-        self._guard = guard
+        self._http = http
         self.messages = messages
 
     @property
     def trouble(self) -> str:
         """What went wrong last on the way to a URL."""
-        return "" if self._guard is None else self._guard.trouble
+        return "" if self._http is None else self._http.trouble
 
     async def end_reason(self) -> str:
         """What is known about its end; empty when nothing is."""
@@ -128,19 +128,19 @@ async def open_endpoint(
     limits, upstream, environment = start.limits, start.upstream, start.environment
     if upstream.url:
         patience = max(upstream.timeout, upstream.start_timeout) + _SLACK_SECONDS
-        guard = BoundedTransport(
+        http = BoundedTransport(
             longest=limits.message_bytes, patience=patience, on_broken=on_broken
         )
-        async with http_client(guard, environment.headers) as client:
+        async with http_client(http, environment.headers) as client:
             messages = streamable_http_client(
                 upstream.url, http_client=client, max_sse_event_size=limits.message_bytes
             )
-            yield ServerEndpoint(start, messages, guard=guard)
+            yield ServerEndpoint(start, messages, http=http)
         return
     path = environment.env.get("PATH", os.defpath)
     command = await anyio.to_thread.run_sync(command_line, upstream, path)
-    async with open_process(
-        [*start.launcher, *command],
+    async with open_server(
+        [*start.guard, *command],
         env=environment.env,
         cwd=upstream.cwd or None,
         errors=start.errors,

@@ -215,7 +215,7 @@ class StartParameters(msgspec.Struct, frozen=True, kw_only=True):
 
     upstream: Upstream
     environment: Environment
-    launcher: Sequence[str]
+    guard: Sequence[str]
     limits: ClientLimits
     errors: ServerOutput
     noise: ServerOutput

@@ -6,24 +6,19 @@ beginning and the end, where the id of the request that it answers stands, so th
 be told.
 """
 
-import os
 import re
-import signal
 from collections import deque
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager
 
 import anyio
 import msgspec
-from anyio.abc import Process
 from mcp.shared.message import SessionMessage
 from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
 
 from remit.features.upstreams.client.start import CannotStartError, ServerOutput, Throttle
+from remit.kernel.processes.child import ChildProcess, open_child
 
-_CHUNK = 65_536
-_POLITE_SECONDS = 0.5
-"""From the end of its input until it is asked by a signal."""
 _ERROR_BYTES_PER_SECOND = 1_000_000
 _KEPT = 512
 _ID = rb'"id"\s*:\s*(-?\d{1,18}|"(?:[^"\\]){1,64}")'
@@ -38,133 +33,38 @@ _QUEUED_BYTES = 16 * 1024 * 1024
 _FLUSH_SECONDS = 0.5
 
 
-class ServerProcess:
-    """A running server; `open_process` makes one."""
-
-    def __init__(self, process: Process, *, stdin: int, stdout: int) -> None:
-        self._process = process
-        self._stdin = stdin
-        self._stdout = stdout
-        self._open = True
-
-    async def receive(self) -> bytes:
-        """The next bytes that it prints; empty when there will be no more."""
-        while True:
-            await anyio.wait_readable(self._stdout)
-            try:
-                return os.read(self._stdout, _CHUNK)
-            except BlockingIOError:
-                continue
-
-    async def send(self, data: bytes) -> None:
-        """Write all of it.
-
-        Raises:
-            OSError: it does not listen any more.
-        """
-        rest = memoryview(data)
-        while rest:
-            try:
-                rest = rest[os.write(self._stdin, rest) :]
-            except BlockingIOError:  # it does not read: only then is there something to wait for
-                await anyio.wait_writable(self._stdin)
-
-    async def exit_code(self, within: float) -> int | None:
-        """How it ended; None: it did not within some seconds."""
-        with anyio.move_on_after(within):
-            await self._process.wait()
-        return self._process.returncode
-
-    def end_input(self) -> None:
-        """Tell it that nothing more comes."""
-        if self._open:
-            self._open = False
-            os.close(self._stdin)
-
-    async def end(self, within: float) -> None:
-        """End it and all that it started: ask, wait, ask by a signal, wait, kill."""
-        self.end_input()
-        if await self.exit_code(_POLITE_SECONDS) is None:
-            self._signal(signal.SIGTERM)
-            await self.exit_code(within)
-        self._signal(signal.SIGKILL)
-        await self._process.aclose()
-
-    def _signal(self, number: int) -> None:
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, number)
-
-
 @asynccontextmanager
-async def open_process(
+async def open_server(
     command: Sequence[str],
     *,
     env: Mapping[str, str],
     cwd: str | None,
     errors: ServerOutput,
     stop_seconds: float,
-) -> AsyncGenerator[ServerProcess]:
+) -> AsyncGenerator[ChildProcess]:
     """A running server, which ends with the block.
 
     Raises:
         CannotStartError: it cannot be started.
     """
-    child_in, stdin = os.pipe()
-    stdout, child_out = os.pipe()
-    stderr, child_err = os.pipe()
-    ours, theirs = (stdout, stderr), (child_in, child_out, child_err)
-    for end in (stdin, *ours):
-        os.set_blocking(end, False)
-    try:
-        # Shielded: a process that is half started would belong to nobody.
-        with anyio.CancelScope(shield=True):
-            # The kernel ends the process with the thread that starts it: this must be the loop's.
-            process = await anyio.open_process(
-                list(command),
-                env=env,
-                cwd=cwd,
-                stdin=child_in,
-                stdout=child_out,
-                stderr=child_err,
-                start_new_session=True,
-            )
-    except (OSError, ValueError) as error:
-        _close(stdin, *ours, *theirs)
-        raise CannotStartError(f"it cannot be started: {error}") from error
-    _close(*theirs)
-    child = ServerProcess(process, stdin=stdin, stdout=stdout)
-    try:
-        async with anyio.create_task_group() as reading:
-            reading.start_soon(_hear, stderr, errors)
-            try:
-                yield child
-            finally:
-                with anyio.CancelScope(shield=True):
-                    await child.end(stop_seconds)
-                # What left the session may hold it open for ever.
-                reading.cancel_scope.cancel()
-    finally:
-        _close(*ours)
+    throttle = Throttle(_ERROR_BYTES_PER_SECOND)
 
-
-async def _hear(stderr: int, errors: ServerOutput) -> None:
-    pace = Throttle(_ERROR_BYTES_PER_SECOND)
-    while True:
-        await anyio.wait_readable(stderr)
-        try:
-            piece = os.read(stderr, _CHUNK)
-        except BlockingIOError:
-            continue
+    async def hear(piece: bytes) -> None:
         if not piece:
             errors.rest()
             return
         errors.hear(piece)
-        await pace.spend(len(piece))
+        await throttle.spend(len(piece))
 
-
-def _close(*ends: int) -> None:
-    for end in ends:
-        os.close(end)
+    server = open_child(
+        command, env=env, cwd=cwd, on_output=hear, is_dialogue=True, stop_seconds=stop_seconds
+    )
+    async with AsyncExitStack() as stack:
+        try:
+            child = await stack.enter_async_context(server)
+        except (OSError, ValueError) as error:
+            raise CannotStartError(f"it cannot be started: {error}") from error
+        yield child
 
 
 class WireLine(msgspec.Struct, frozen=True):
@@ -220,7 +120,7 @@ class LineReader:
 
 @asynccontextmanager
 async def stdio_messages(
-    child: ServerProcess, *, noise: ServerOutput, longest: int
+    child: ChildProcess, *, noise: ServerOutput, longest: int
 ) -> AsyncGenerator[tuple["_Reader", "_Writer"]]:
     """The two streams that a sieve goes around."""
     reader = _Reader(child, noise, longest=longest)
@@ -235,7 +135,7 @@ async def stdio_messages(
             writing.cancel_scope.deadline = anyio.current_time() + _FLUSH_SECONDS
 
 
-async def _write(child: ServerProcess, writer: "_Writer", reader: "_Reader") -> None:
+async def _write(child: ChildProcess, writer: "_Writer", reader: "_Reader") -> None:
     async with writer.queued:
         async for line in writer.queued:
             try:
@@ -276,7 +176,7 @@ class _Writer:
 class _Reader:
     """Messages of the server; what is none is noise."""
 
-    def __init__(self, child: ServerProcess, noise: ServerOutput, *, longest: int) -> None:
+    def __init__(self, child: ChildProcess, noise: ServerOutput, *, longest: int) -> None:
         self._child = child
         self._noise = noise
         self._lines = LineReader(longest=longest)

@@ -140,14 +140,14 @@ class Supervisor:
         *,
         secret: Callable[[str], str | None],
         on_listed: Callable[[Listing], Awaitable[None]],
-        launcher: Sequence[str],
+        guard: Sequence[str],
         limits: ClientLimits,
         monitor: HealthMonitor,
     ) -> None:
         self._upstream = upstream
         self._secret = secret
         self._on_listed = on_listed
-        self._launcher = launcher
+        self._guard = guard
         self._limits = limits
         self._monitor = monitor
         self._log = log.bind(upstream=upstream.name)
@@ -235,7 +235,7 @@ class Supervisor:
         return StartParameters(
             upstream=self._upstream,
             environment=environment,
-            launcher=self._launcher,
+            guard=self._guard,
             limits=self._limits,
             errors=errors,
             noise=ServerOutput(self._log, environment.masks, stream="stdout"),

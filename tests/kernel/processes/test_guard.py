@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from remit.kernel.processes import tether
+from remit.kernel.processes import guard
 from remit.kernel.processes.child import end_leftovers
 
 WAIT = (sys.executable, "-c", "print('here', flush=True); import time; time.sleep(600)")
 
 
-def tethered(parent: int, owner: Path, *command: str) -> "subprocess.Popen[str]":
+def guarded(parent: int, owner: Path, *command: str) -> "subprocess.Popen[str]":
     return subprocess.Popen(  # noqa: S603 - our own script
-        [sys.executable, "-I", "-S", tether.__file__, str(parent), str(owner), "", *command],
+        [sys.executable, "-I", "-S", guard.__file__, str(parent), str(owner), "", *command],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -28,7 +28,7 @@ def tethered(parent: int, owner: Path, *command: str) -> "subprocess.Popen[str]"
 
 @contextmanager
 def waiting(owner: Path) -> Generator["subprocess.Popen[str]"]:
-    with tethered(os.getpid(), owner, *WAIT) as process:
+    with guarded(os.getpid(), owner, *WAIT) as process:
         assert process.stdout is not None
         try:
             assert process.stdout.readline() == "here\n"
@@ -38,13 +38,13 @@ def waiting(owner: Path) -> Generator["subprocess.Popen[str]"]:
 
 
 def test_a_command_is_not_started_when_its_parent_is_gone_already(tmp_path: Path) -> None:
-    with tethered(1, tmp_path, "/bin/echo", "started") as process:
+    with guarded(1, tmp_path, "/bin/echo", "started") as process:
         output, _ = process.communicate(timeout=20)
     assert (process.returncode, output) == (127, "")
 
 
 def test_a_command_that_cannot_be_started_says_why(tmp_path: Path) -> None:
-    with tethered(os.getpid(), tmp_path, str(tmp_path)) as process:
+    with guarded(os.getpid(), tmp_path, str(tmp_path)) as process:
         output, _ = process.communicate(timeout=20)
     assert process.returncode == 127
     assert output.startswith("could not be started: ")

@@ -1,4 +1,6 @@
-"""Run a command that dies with who started it: `tether.py PARENT OWNER USER COMMAND ARGS…`.
+"""The process guard: run a command that dies with who started it.
+
+This file is a script: `guard.py PARENT OWNER USER COMMAND ARGS…`.
 
 A daemon that is killed cannot end what it launched. So each process starts as this script, which
 asks the kernel to be killed when its parent goes, and then becomes the command. It runs without the
@@ -21,9 +23,21 @@ _MOST_DESCRIPTORS = 65_536
 """As many as the daemon takes for itself."""
 
 
-def tethered(owner: str, user: str = "") -> tuple[str, ...]:
+def process_guard(owner: str, user: str = "") -> tuple[str, ...]:
     """The words before a full command that make it die with this process, as another user's."""
     return (sys.executable, "-I", "-S", __file__, str(os.getpid()), owner, user)
+
+
+def own_command() -> tuple[str, ...]:
+    """The words that start this program from any folder."""
+    import shutil  # noqa: PLC0415 - every start of a child would wait for it
+    from pathlib import Path  # noqa: PLC0415 - the same
+
+    found = shutil.which("remit")
+    if found is not None:
+        return (str(Path(found).absolute()),)
+    # -P: a remit.py in the folder that a host was opened in must not become us.
+    return (sys.executable, "-P", "-m", "remit")
 
 
 def mark_of(session: int, owner: str) -> str:

@@ -15,14 +15,14 @@ pytestmark = pytest.mark.anyio
 DAEMON = """
 import sys, anyio
 from remit.model.upstream import Upstream
-from remit.kernel.processes.tether import tethered
+from remit.kernel.processes.guard import process_guard
 from remit.features.upstreams.client.client import UpstreamClient
 
 async def main():
     async def listed(_): pass
     upstream = Upstream(name="outside", command=sys.executable, args=tuple(sys.argv[1:]))
-    guard = tethered("test")
-    client = UpstreamClient(upstream, secret=lambda _: None, on_listed=listed, launcher=guard)
+    guard = process_guard("test")
+    client = UpstreamClient(upstream, secret=lambda _: None, on_listed=listed, guard=guard)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(client.run)
         outcome = await client.call("show", {})

@@ -14,8 +14,8 @@ from remit.app.card_settings import (
 )
 from remit.config.settings.table import Settings
 from remit.features.cards.library import CardLibrary
-from remit.features.skills.watch import watch_capabilities
 from remit.kernel.dispatch.services import Services
+from remit.kernel.reload.watch import watch_directories
 
 
 def configured_cards(settings: Settings) -> Cards:
@@ -45,7 +45,7 @@ async def awaring(settings: Settings, services: Services) -> AsyncGenerator[None
         tasks.start_soon(reread)
         if settings.watch:
             folders = [root.path for root in searched_for_cards(settings)]
-            tasks.start_soon(watch_capabilities, folders, reread)
+            tasks.start_soon(watch_directories, folders, reread)
         tasks.start_soon(awareness.memory.keep)
         yield
         tasks.cancel_scope.cancel()

@@ -11,7 +11,7 @@ from remit.config.settings.table import Settings
 from remit.features.discovery.answers import DiscoveryConfig
 from remit.features.discovery.learning import keep_lessons, load_lessons
 from remit.features.discovery.service import Gathered
-from remit.features.skills.scan import Directory, Scanner, directories
+from remit.features.skills.directories import CapabilityDirectory, DirectoryScanner, directories
 from remit.kernel.dispatch.services import Services
 
 if TYPE_CHECKING:
@@ -42,14 +42,14 @@ def usual_config(settings: Settings) -> DiscoveryConfig:
     )
 
 
-def searched(settings: Settings) -> tuple[Directory, ...]:
+def searched(settings: Settings) -> tuple[CapabilityDirectory, ...]:
     """The directories of skills, manifests and extensions, weakest first."""
     return directories(os.environ, Path.cwd(), settings.capability_dirs)
 
 
 def gatherer(settings: Settings) -> Callable[[], Gathered]:
     """Reads the directories again each time, parsing only what has changed."""
-    scanner = Scanner()
+    scanner = DirectoryScanner()
 
     def gather() -> Gathered:
         found = scanner.scan(searched(settings))
@@ -64,7 +64,7 @@ async def discovering(settings: Settings, services: Services) -> AsyncGenerator[
     """Follow the folders, take in what use teaches, and keep it."""
     import anyio  # noqa: PLC0415 - commands without a daemon import this module as well
 
-    from remit.features.skills.watch import watch_capabilities  # noqa: PLC0415 - the same
+    from remit.kernel.reload.watch import watch_directories  # noqa: PLC0415 - the same
 
     finder, store, experience = services.finder, services.store, services.experience
     await load_lessons(store, settings.tenant, experience)
@@ -76,7 +76,7 @@ async def discovering(settings: Settings, services: Services) -> AsyncGenerator[
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(finder.read_folders)
         if settings.watch:
-            tasks.start_soon(watch_capabilities, [one.path for one in searched(settings)], changed)
+            tasks.start_soon(watch_directories, [one.path for one in searched(settings)], changed)
         if settings.learn:
             tasks.start_soon(keep_lessons, store, settings.tenant, experience)
             tasks.start_soon(finder.tend)

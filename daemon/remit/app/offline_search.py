@@ -12,7 +12,7 @@ from remit.features.discovery.answers import DiscoveryConfig, Filters, options_o
 from remit.features.discovery.descriptors import event_descriptors
 from remit.features.discovery.experience import NO_LESSONS
 from remit.features.discovery.service import join
-from remit.features.skills.binding import bind_skills
+from remit.features.skills.views import bind_skills
 
 
 def discover_offline(

@@ -15,7 +15,7 @@ from remit.config.settings.table import Settings
 from remit.config.strict.yaml import Mapping as YamlMapping
 from remit.config.strict.yaml import Node, Scalar, Sequence, parse_yaml
 from remit.features.scan.subjects import Kind, SourceFile, Subject, SubjectText, role_of
-from remit.features.skills.scan import directories
+from remit.features.skills.directories import directories
 from remit.kernel.dispatch.handler import Handler
 from remit.model.descriptor import tool_id
 from remit.model.place import DefinitionError, Place

@@ -286,7 +286,7 @@ async def test_a_skill_that_breaks_the_standard_is_a_prompt_and_no_entry(shelf: 
 
 
 async def test_long_lists_come_in_pages(shelf: SkillShelf, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("remit.features.skills.reading.BODY_BYTES", 1)
+    monkeypatch.setattr("remit.features.skills.views.BODY_BYTES", 1)
     async with hosted(shelf, "clerk", "2026-07-28") as client:
         first = await client.list_resources()
         assert first.next_cursor is not None

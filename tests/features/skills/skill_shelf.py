@@ -6,7 +6,7 @@ from typing import Any
 from tests.fakes import Desk, built_in_handlers, texts
 
 from remit.features.discovery.service import Gathered
-from remit.features.skills.scan import Directory, Scanner
+from remit.features.skills.directories import CapabilityDirectory, DirectoryScanner
 from remit_client.errors import error_of
 from remit_client.wire import Failure
 
@@ -38,7 +38,7 @@ class SkillShelf:
             "stranger": "capabilities: []\ndisallowed_tools: ['skill:*']",
         }
         self.desk = Desk(built_in_handlers(), texts(catalogue, **profiles))
-        self._scanner = Scanner()
+        self._scanner = DirectoryScanner()
         self.desk.services.finder._gather = self._gather
 
     def write(self, path: str, content: str | bytes) -> None:
@@ -83,5 +83,5 @@ class SkillShelf:
         return answer.error
 
     def _gather(self) -> Gathered:
-        found = self._scanner.scan([Directory(self.folder, "configured")])
+        found = self._scanner.scan([CapabilityDirectory(self.folder, "configured")])
         return Gathered(found.descriptors, found.problems)

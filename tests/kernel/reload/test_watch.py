@@ -142,7 +142,7 @@ async def test_a_reload_that_fails_is_logged_and_the_watching_goes_on(tmp_path: 
 
 def test_what_else_happens_beside_the_catalogue_is_passed_over(tmp_path: Path) -> None:
     catalogue, compositions = tmp_path / "capabilities.yaml", tmp_path / "compositions"
-    is_relevant = watch_module._Relevant(catalogue, compositions)
+    is_relevant = watch_module._RelevantDefinition(catalogue, compositions)
     assert is_relevant(Change.modified, str(tmp_path / "daemon.log")), "a new watch looks once"
     is_relevant.is_fresh = False
     changed = Change.modified

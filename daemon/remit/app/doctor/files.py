@@ -15,7 +15,7 @@ from remit.config.settings.lock import running_pid
 from remit.config.settings.table import Settings
 from remit.errors import SettingsError, StoreError
 from remit.features.cards.views import unbound
-from remit.features.skills.binding import binding_problems
+from remit.features.skills.views import binding_problems
 from remit.features.upstreams.file import inspect_upstreams, upstreams_path
 from remit.model.names import did_you_mean
 from remit.model.place import DefinitionError

@@ -14,8 +14,8 @@ import msgspec
 from remit.features.discovery.answers import DiscoveryConfig
 from remit.features.discovery.descriptors import event_descriptors
 from remit.features.discovery.experience import Experience
-from remit.features.skills.binding import bind_skills, binding_problems
 from remit.features.skills.files import SkillReader
+from remit.features.skills.views import bind_skills, binding_problems
 from remit.kernel.authority.revision import Authority
 from remit.kernel.reload.problem_log import ProblemLog
 from remit.model.descriptor import NOBODY, Descriptor

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import msgspec
 
 from remit.errors import NotFoundError
-from remit.features.skills.reading import describe_page, read_file
 from remit.features.skills.skill_file import SKILL_FILE
+from remit.features.skills.views import describe_page, read_file
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.lookup import unseen
 from remit.kernel.dispatch.registry import event_handler

@@ -1,4 +1,10 @@
-"""What is handed out of a skill's folder: which files with which digests, and their bytes."""
+"""What is handed out of a skill's folder: which files with which digests, and their bytes.
+
+The files are plain, visible and bounded, and none lies out of the folder. A folder below that holds
+a capability of its own is not part of this one: others may see the two. Nor are the files in which
+remit itself is told about a capability: they name who may see it. Every path is checked again at
+every reading: between the scan and now a link may have been put there.
+"""
 
 import os
 from collections import OrderedDict
@@ -104,7 +110,7 @@ def _body(stream: BinaryIO, file: str) -> str:
     return split_frontmatter(text)[1].strip()
 
 
-class LeftOut(msgspec.Struct, frozen=True):
+class OmittedFile(msgspec.Struct, frozen=True):
     """A file that is not handed out, and why."""
 
     path: str
@@ -115,7 +121,7 @@ class Paths(msgspec.Struct, frozen=True):
     """What a folder holds, by path from it on, with `/` between."""
 
     files: tuple[str, ...]
-    left_out: tuple[LeftOut, ...] = ()
+    left_out: tuple[OmittedFile, ...] = ()
 
 
 def paths_of(folder: Path, first: str) -> Paths:
@@ -143,7 +149,7 @@ class _Walk:
         self._folder = folder
         self._entries = 0
         self.links: list[str] = []
-        self.left_out: list[LeftOut] = []
+        self.left_out: list[OmittedFile] = []
 
     def files(self) -> Iterator[str]:
         waiting = [PurePosixPath()]
@@ -199,7 +205,7 @@ class _Walk:
         return True
 
     def _leave_out(self, path: PurePosixPath, reason: str) -> None:
-        one = LeftOut(path.as_posix(), reason)
+        one = OmittedFile(path.as_posix(), reason)
         if one not in self.left_out[-1:]:
             self.left_out.append(one)
 
@@ -216,15 +222,15 @@ class SkillFiles(msgspec.Struct, frozen=True):
     """The files of a skill, the one with its text first."""
 
     files: tuple[SkillFile, ...] = ()
-    left_out: tuple[LeftOut, ...] = ()
+    left_out: tuple[OmittedFile, ...] = ()
 
 
 class SkillReader:
     """Reads folders of skills; may be asked from several threads."""
 
     def __init__(self) -> None:
-        self._digests = _Kept[SkillFile](_DIGESTS)
-        self._frontmatters = _Kept[dict[str, Any]](_FRONTMATTERS)
+        self._digests = _Cache[SkillFile](_DIGESTS)
+        self._frontmatters = _Cache[dict[str, Any]](_FRONTMATTERS)
 
     def files(self, source: SourceRef) -> SkillFiles:
         """All files that are handed out; one that has not changed is not read again."""
@@ -239,7 +245,7 @@ class SkillReader:
             if isinstance(found, SkillFile):
                 files.append(found)
             elif found:
-                left_out.append(LeftOut(path, found))
+                left_out.append(OmittedFile(path, found))
         return SkillFiles(tuple(files), tuple(left_out[:_LEFT_OUT]))
 
     def read(self, source: SourceRef, path: str) -> bytes | None:
@@ -280,7 +286,7 @@ class SkillReader:
             return ""
 
 
-class _Kept(Generic[Value]):
+class _Cache(Generic[Value]):
     """What was made of files; the one that was asked for longest ago goes first."""
 
     def __init__(self, most: int) -> None:

@@ -1,12 +1,15 @@
-"""Watching the definition files.
+"""Watching what people edit: the definition files, and directories of capabilities or cards.
 
 Folders are watched, not files: editors replace a file by renaming another one over it. When a
 folder itself is replaced, or a new one appears, the watching starts again; and because an edit
 could fall between two watches, the files are read once more when a new watch has come to rest.
+
+A directory of capabilities need not be there yet. Those that are there are watched with everything
+below them: adds, edits, renames, deletes.
 """
 
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -14,14 +17,17 @@ import anyio
 import structlog
 from watchfiles import Change, awatch
 
-# Edits of files as they happen, and a watch that outlives its failures.
-
-
 log = structlog.get_logger()
 
 REST_MS = 1_000
 """How often a watch looks up without an edit."""
 RETRY_SECONDS = 5.0
+MAX_FOLDERS = 1_000
+DEBOUNCE_MS = 500
+"""For a directory."""
+
+Folders = dict[str, tuple[int, int]]
+"""Each watched folder, with the device and inode that it had."""
 
 
 async def watch_for_ever(watch: Callable[[], Awaitable[None]], failed: str, **hint: str) -> None:
@@ -59,12 +65,6 @@ def edits(
     )
 
 
-MAX_FOLDERS = 1_000
-
-Folders = dict[str, tuple[int, int]]
-"""Each watched folder, with the device and inode that it had."""
-
-
 async def watch_definitions(
     catalogue: Path,
     compositions: Path | None,
@@ -89,7 +89,7 @@ async def _watch(
 ) -> None:
     """Watch until the folders are no longer the same."""
     watched = folders_of(catalogue, compositions)
-    is_relevant = _Relevant(catalogue, compositions)
+    is_relevant = _RelevantDefinition(catalogue, compositions)
     async for changes in edits(watched, is_relevant, debounce_ms=debounce_ms, recursive=False):
         if changes or is_relevant.is_fresh:
             is_relevant.is_fresh = False
@@ -115,7 +115,7 @@ def folders_of(catalogue: Path, compositions: Path | None) -> Folders:
     return found
 
 
-class _Relevant:
+class _RelevantDefinition:
     """Tells edits of definitions from whatever else happens in the same folders."""
 
     def __init__(self, catalogue: Path, compositions: Path | None) -> None:
@@ -133,3 +133,64 @@ class _Relevant:
         name = os.path.basename(path)  # noqa: PTH119 - called for every change in the folder
         is_ours = name in self._names or name.startswith("..") or path.startswith(self._tree)
         return is_ours or self.is_fresh
+
+
+async def watch_directories(
+    directories: Sequence[Path],
+    changed: Callable[[], Awaitable[object]],
+    *,
+    debounce_ms: int = DEBOUNCE_MS,
+) -> None:
+    """Call `changed` whenever files were edited and then left alone for a while; runs for ever.
+
+    It is also called once when a watch has begun: an edit could fall between two watches. A watch
+    or a call that fails is logged and tried again: the daemon goes on without it.
+    """
+    watch = partial(_watch_directories, directories, changed, debounce_ms=debounce_ms)
+    await watch_for_ever(watch, "capability_watch_failed")
+
+
+async def _watch_directories(
+    directories: Sequence[Path], changed: Callable[[], Awaitable[object]], *, debounce_ms: int
+) -> None:
+    """Watch until the directories are no longer the same."""
+    watched = roots_of(directories)
+    if not watched:
+        await changed()
+        while not roots_of(directories):  # noqa: ASYNC110 - nobody tells that a folder was made
+            await anyio.sleep(REST_MS / 1000)
+        return
+    is_fresh = True
+    async for changes in edits(watched, RelevantPath(watched), debounce_ms=debounce_ms):
+        if changes or is_fresh:
+            is_fresh = False
+            await changed()
+        if roots_of(directories) != watched:
+            return
+
+
+def roots_of(directories: Sequence[Path]) -> Folders:
+    """The directories that are there now, behind links."""
+    found: Folders = {}
+    for directory in directories:
+        path = os.path.realpath(directory)
+        try:
+            status = os.stat(path)  # noqa: PTH116 - a text, as the watcher wants it
+        except (OSError, ValueError):
+            continue
+        found[path] = (status.st_dev, status.st_ino)
+    return found
+
+
+class RelevantPath:
+    """Passes over hidden files and folders: swap files of editors, `.git`."""
+
+    def __init__(self, roots: Folders) -> None:
+        self._roots = tuple(f"{root}{os.sep}" for root in roots)
+
+    def __call__(self, _change: Change, path: str) -> bool:
+        """Tell whether a change may mean something."""
+        inner = next((path[len(root) :] for root in self._roots if path.startswith(root)), "")
+        # A mounted configuration is swapped by a link whose name starts with two dots.
+        parts = Path(inner).parts
+        return not any(part.startswith(".") and not part.startswith("..") for part in parts)

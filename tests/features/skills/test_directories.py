@@ -9,8 +9,15 @@ import pytest
 
 from remit.config.strict.frontmatter import MAX_MARKDOWN
 from remit.config.strict.kinds import Report
-from remit.features.skills import folders as capability_folders
-from remit.features.skills.scan import Directory, FolderReader, Scan, Scanner, directories, scan
+from remit.features.skills import directories as capability_folders
+from remit.features.skills.directories import (
+    CapabilityDirectory,
+    DirectoryScan,
+    DirectoryScanner,
+    FolderReader,
+    directories,
+    scan_directories,
+)
 
 
 @pytest.fixture
@@ -34,17 +41,17 @@ def manifest(folder: Path, name: str = "", kind: str = "tool", **keys: str) -> P
     return folder
 
 
-def scanned(*folders: Path) -> Scan:
-    found = scan([Directory(folder, "configured") for folder in folders])
+def scanned(*folders: Path) -> DirectoryScan:
+    found = scan_directories([CapabilityDirectory(folder, "configured") for folder in folders])
     msgspec.json.encode(found)  # whatever is told can be sent
     return found
 
 
-def ids(found: Scan) -> list[str]:
+def ids(found: DirectoryScan) -> list[str]:
     return [one.id for one in found.descriptors]
 
 
-def codes(found: Scan) -> list[str]:
+def codes(found: DirectoryScan) -> list[str]:
     return [one.code for one in found.problems]
 
 
@@ -82,7 +89,7 @@ def test_hidden_folders_and_other_files_are_passed_over(caps: Path) -> None:
     skill(caps / ".git" / "a")
     skill(caps / "b" / ".old" / "c")
     (caps / "README.md").write_text("x")
-    assert scanned(caps) == Scan()
+    assert scanned(caps) == DirectoryScan()
 
 
 def test_a_catalogue_of_extensions_counts_at_the_top_only(caps: Path) -> None:
@@ -150,9 +157,14 @@ def test_of_two_equal_ids_in_one_directory_the_first_path_counts(caps: Path) -> 
 
 def test_a_missing_directory_is_told_only_when_somebody_named_it(tmp_path: Path) -> None:
     missing = tmp_path / "missing"
-    (problem,) = scan([Directory(missing, "configured")]).problems
+    (problem,) = scan_directories([CapabilityDirectory(missing, "configured")]).problems
     assert (problem.code, problem.is_error) == ("not_found", False)
-    assert scan([Directory(missing, "user"), Directory(missing, "workspace")]) == Scan()
+    assert (
+        scan_directories(
+            [CapabilityDirectory(missing, "user"), CapabilityDirectory(missing, "workspace")]
+        )
+        == DirectoryScan()
+    )
 
 
 # ---- what is wrong with one file ----
@@ -332,12 +344,12 @@ def test_what_is_deleted_before_it_is_read_is_simply_not_there(caps: Path, gone:
 
 
 def test_a_second_reading_equals_a_first_one(caps: Path) -> None:
-    scanner = Scanner()
-    searched = [Directory(caps, "configured")]
+    scanner = DirectoryScanner()
+    searched = [CapabilityDirectory(caps, "configured")]
 
-    def both() -> Scan:
+    def both() -> DirectoryScan:
         again = scanner.scan(searched)
-        assert again == scan(searched)
+        assert again == scan_directories(searched)
         return again
 
     skill(caps / "a")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from remit.features.skills.binding import bind_skills, binding_problems
+from remit.features.skills.views import bind_skills, binding_problems
 from remit.model.capability import Capability
 from remit.model.descriptor import NOBODY, Descriptor
 from remit.model.place import Place

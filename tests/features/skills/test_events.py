@@ -240,7 +240,7 @@ async def test_a_long_list_comes_in_pages_that_fit_into_a_message(
         shelf.skill(f"s{number}")
     whole = await shelf.listed()
     for limit, room in ((2, requests.BODY_BYTES), (100, 1)):
-        monkeypatch.setattr("remit.features.skills.reading.BODY_BYTES", room)
+        monkeypatch.setattr("remit.features.skills.views.BODY_BYTES", room)
         pages: list[dict[str, Any]] = []
         after: str | None = ""
         while after is not None:

@@ -9,10 +9,10 @@ import pytest
 from structlog.testing import capture_logs
 from watchfiles import Change
 
-from remit.features.skills import watch as watch_module
-from remit.features.skills.scan import Directory, scan
-from remit.features.skills.watch import Relevant, watch_capabilities
+from remit.features.skills.directories import CapabilityDirectory, scan_directories
 from remit.kernel.reload import watch as edits_module
+from remit.kernel.reload import watch as watch_module
+from remit.kernel.reload.watch import RelevantPath, watch_directories
 
 DEBOUNCE = 20
 
@@ -36,7 +36,9 @@ class Watched:
 
     def seen(self) -> str:
         """Everything there is, as one text."""
-        found = scan([Directory(self.caps, "user"), Directory(self.later, "user")])
+        found = scan_directories(
+            [CapabilityDirectory(self.caps, "user"), CapabilityDirectory(self.later, "user")]
+        )
         return "|".join(f"{one.id}={one.description}" for one in found.descriptors)
 
     async def until_seen(self, expected: str) -> None:
@@ -56,7 +58,7 @@ async def site(
     watched = Watched(tmp_path)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(
-            lambda: watch_capabilities(
+            lambda: watch_directories(
                 [watched.caps, watched.later], watched.changed, debounce_ms=DEBOUNCE
             )
         )
@@ -139,7 +141,7 @@ async def test_a_call_that_fails_is_logged_and_the_watching_goes_on(
     with capture_logs() as logs:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(
-                lambda: watch_capabilities([watched.caps], fails_once, debounce_ms=DEBOUNCE)
+                lambda: watch_directories([watched.caps], fails_once, debounce_ms=DEBOUNCE)
             )
             await watched.until_seen("skill:a=x")
             tasks.cancel_scope.cancel()
@@ -150,7 +152,7 @@ async def test_a_call_that_fails_is_logged_and_the_watching_goes_on(
 
 
 def test_hidden_files_are_passed_over_and_mounted_ones_are_not() -> None:
-    is_relevant = Relevant({"/home/.remit/capabilities": (1, 1)})
+    is_relevant = RelevantPath({"/home/.remit/capabilities": (1, 1)})
     changed = Change.modified
     root = "/home/.remit/capabilities"
     assert is_relevant(changed, root)

@@ -2,6 +2,8 @@
 
 import json
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +69,41 @@ class Outside:
     def starts(self, server: str) -> int:
         file = self.file(server).with_suffix(".started")
         return len(file.read_text().splitlines()) if file.exists() else 0
+
+
+class Shared(Outside):
+    """The same beside a daemon that runs already; nothing of one test is left for the next."""
+
+    def __init__(self, site: Site) -> None:
+        super().__init__(site)
+        self._daemon: Daemon | None = None
+
+    @contextmanager
+    def running(self) -> Generator["Shared"]:
+        """Run the daemon that tests share."""
+        with self.site.serving() as self._daemon:
+            yield self
+
+    @contextmanager
+    def serving(self) -> Generator[Daemon]:
+        """Put in force what was added, and take it away in the end."""
+        assert self._daemon is not None
+        ask(self._daemon, "config:reload")
+        try:
+            yield self._daemon
+        finally:
+            self.forget(self._daemon)
+
+    def forget(self, daemon: Daemon) -> None:
+        """Remove all servers and what is known of them."""
+        servers = [*self.entries]
+        self.entries.clear()
+        self.write()
+        ask(daemon, "config:reload")
+        for server in servers:
+            (self.site.home / "upstreams" / f"{server}.json").unlink(missing_ok=True)
+            for beside in self.site.folder.glob(f"{server}.*"):
+                beside.unlink()
 
 
 def ask(daemon: Daemon, event: str, /, **data: Any) -> Any:

@@ -82,8 +82,9 @@ def plugin_modules() -> list[str]:
 
 def _offered(path: str) -> list[str]:
     try:
-        with open(path, encoding="utf-8") as file:  # noqa: PTH123
-            text = file.read(_ENTRY_POINTS_LIMIT)
+        with open(path, "rb", buffering=0) as file:  # noqa: PTH123
+            raw = file.read(_ENTRY_POINTS_LIMIT)
+        text = raw.decode() if ENTRY_POINT_GROUP.encode() in raw else ""
     except (OSError, UnicodeDecodeError):
         return []
     inside = False

@@ -9,18 +9,14 @@ import sys
 import tempfile
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import click
 import msgspec
 
 from remit.app.daemon import leave, serve_until_stopped
-from remit.app.demo import run_demo
-from remit.app.doctor.look import Check
-from remit.app.doctor.report import examine
 from remit.app.logs import configure_logs
-from remit.app.mcp_stdio import Who, serve_mcp
 from remit.cli.commands import as_invoked
 from remit.cli.options import Asked, asked, asked_about_definitions, completing
 from remit.cli.outcome import NO, fail, next_step, print_json, say
@@ -29,6 +25,9 @@ from remit.config.settings.lock import running_pid
 from remit.config.settings.setting import GROUPS, group_of
 from remit.config.settings.table import SETTINGS
 from remit.errors import InvalidDataError, RemitError
+
+if TYPE_CHECKING:
+    from remit.app.doctor.look import Check
 
 MAX_DESCRIPTORS = 65_536
 _THIS_RUN = "This run"
@@ -114,6 +113,8 @@ def _loop_options() -> dict[str, Any]:
 @asked
 def demo(ask: Asked) -> None:
     """Watch three scripted agents work on a real daemon; no network, nothing is kept."""
+    from remit.app.demo import run_demo  # noqa: PLC0415 - memory that a daemon need not hold
+
     folder = Path(tempfile.mkdtemp(prefix="remit-demo-"))
     settings = ask.settings(log_level="error")
     settings = _in(settings, folder)
@@ -193,6 +194,8 @@ def mcp(
     ask: Asked, agent: str, profile: str, key: str, *, session: str | None, embedded: bool
 ) -> None:
     """Serve MCP over standard input and output, for a host that starts this command."""
+    from remit.app.mcp_stdio import Who, serve_mcp  # noqa: PLC0415 - as in demo
+
     if agent and profile:
         raise InvalidDataError("name --agent or --profile, not both")
     if not (agent or profile or key or os.environ.get("REMIT_KEY")):
@@ -219,6 +222,8 @@ def mcp(
 @asked_about_definitions
 def doctor(ask: Asked) -> None:
     """Find what is wrong with this installation, and say how to repair it."""
+    from remit.app.doctor.report import examine  # noqa: PLC0415 - as in demo
+
     settings = ask.settings()
     checks = examine(settings)
     healthy = all(check.state != "broken" for check in checks)
@@ -233,14 +238,14 @@ def doctor(ask: Asked) -> None:
     sys.exit(0 if healthy else NO)
 
 
-def _verdict(checks: list[Check]) -> str:
+def _verdict(checks: list["Check"]) -> str:
     if any(check.state == "broken" for check in checks):
         return "repair what is marked BAD, then run doctor again"
     told = any(check.state == "warning" for check in checks)
     return "nothing is broken; look at what is marked warn" if told else "all is well"
 
 
-def _say_check(check: Check) -> None:
+def _say_check(check: "Check") -> None:
     word, colour = _MARKS[check.state]
     say(f"{click.style(f'{word:5}', fg=colour)}{check.name:14} {check.message}")
     if check.repair:

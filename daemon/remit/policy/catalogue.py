@@ -1,6 +1,6 @@
 """The compiled catalogue: capabilities as bitsets over the events of one revision."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Self
 
 import msgspec
@@ -125,21 +125,51 @@ def compile_capabilities(
     )
 
 
+class _Scopes(Mapping[str, Scope]):
+    """What each capability brings that waits for a review; computed when it is asked for.
+
+    Most questions ask for none, and a hash costs them what all else of a catalogue does.
+    """
+
+    def __init__(
+        self, capabilities: Mapping[str, Capability], find: Callable[[str], Scope]
+    ) -> None:
+        self._found: dict[str, Scope] = {}
+        self._find = find
+        self._names = {
+            name: None
+            for name, definition in sorted(capabilities.items())
+            if definition.security_review_required
+        }
+
+    def __getitem__(self, name: str) -> Scope:
+        if name not in self._names:
+            raise KeyError(name)
+        if name not in self._found:
+            self._found[name] = self._find(name)
+        return self._found[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
 def _scopes(
     capabilities: Mapping[str, Capability],
     closures: Mapping[str, tuple[str, ...]],
     own_events: Mapping[str, int],
     universe: Universe,
-) -> dict[str, Scope]:
-    found = {}
-    for name, definition in sorted(capabilities.items()):
-        if definition.security_review_required:
-            members = closures.get(name, ())
-            bits = 0
-            for member in members:
-                bits |= own_events[member]
-            found[name] = scope_of(members, capabilities, universe.names_in(bits))
-    return found
+) -> Mapping[str, Scope]:
+    def find(name: str) -> Scope:
+        members = closures.get(name, ())
+        bits = 0
+        for member in members:
+            bits |= own_events[member]
+        return scope_of(members, capabilities, universe.names_in(bits))
+
+    return _Scopes(capabilities, find)
 
 
 def _names(capabilities: Mapping[str, Capability], problems: list[Problem]) -> dict[str, str]:

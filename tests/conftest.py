@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
-from tests.stores import TemporaryStore
+from tests.stores import TemporaryDatabase
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -49,7 +49,7 @@ def anyio_backend() -> str:
 def close_stores() -> Iterator[None]:
     """No test leaves a store open."""
     yield
-    TemporaryStore.close_all()
+    TemporaryDatabase.close_all()
 
 
 @pytest.fixture(scope="session")

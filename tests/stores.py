@@ -9,27 +9,33 @@ from typing import Any, ClassVar
 
 import anyio
 
-from remit.kernel.store.sqlite import SqliteStore
+from remit.app.store import SqliteStore
+from remit.errors import StoreError
+from remit.kernel.store.database import Database
 from remit.kernel.store.worker import Worker
 
 _MOST_OPEN = 8
 
 
-class TemporaryStore(SqliteStore):
-    """A store that needs no `async with`: `close_stores` closes it behind the test.
+class TemporaryDatabase(Database):
+    """A database that needs no `async with`: `close_all` closes it behind the test.
 
     One that outlives a test is opened again by the next one that uses it.
     """
 
-    _opened: ClassVar[list["TemporaryStore"]] = []
+    _opened: ClassVar[list["TemporaryDatabase"]] = []
 
     def __init__(self, *, clock: Callable[[], float] = lambda: 0.0) -> None:
         folder = tempfile.mkdtemp(prefix="remit-store-")
         super().__init__(str(Path(folder, "remit.db")), clock=clock)
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         self._opening: anyio.Lock | None = None
+        self.refuses = False
+        """Whether every write is refused, as by a disk that is full."""
 
     async def write(self, function: Any, **options: Any) -> Any:
+        if self.refuses:
+            raise StoreError("no space left")
         await self._ensure_open()
         return await super().write(function, **options)
 
@@ -52,10 +58,20 @@ class TemporaryStore(SqliteStore):
     def close_all(cls, *, but: int = 0) -> None:
         """Close all `but` the newest; the loop in which they were used may be gone."""
         while len(cls._opened) > but:
-            store = cls._opened.pop(0)
-            _stop(store._reader)
-            _stop(store._writer)
-            store._reader = store._writer = store._opening = None
+            database = cls._opened.pop(0)
+            _stop(database._reader)
+            _stop(database._writer)
+            database._reader = database._writer = database._opening = None
+
+
+class TemporaryStore(SqliteStore):
+    """All rows over a temporary database."""
+
+    database: TemporaryDatabase
+
+    def __init__(self, *, clock: Callable[[], float] = lambda: 0.0) -> None:
+        super().__init__("", clock=clock)
+        self.database = TemporaryDatabase(clock=clock)
 
 
 def _stop(worker: Worker | None) -> None:

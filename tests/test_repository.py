@@ -187,17 +187,12 @@ SHAPE = {
 }
 MODULES_IN_A_FOLDER = 20
 LONG, SHORT = 400, 30
-LARGE_FOLDERS = {"app", "features/discovery", "kernel/dispatch", "kernel/store", "policy"}
+LARGE_FOLDERS = {"app", "features/discovery", "kernel/dispatch", "policy"}
 LONG_MODULES = {"remit.kernel.store.protocol"}
 SHORT_MODULES = {
     "remit.__main__",
     "remit.faces.http.identity",
     "remit.kernel.processes.guard",
-    "remit.kernel.store.memory_lessons",
-    "remit.kernel.store.memory_made",
-    "remit.kernel.store.memory_names",
-    "remit.kernel.store.memory_sessions",
-    "remit.kernel.store.memory_tokens",
 }
 TESTS_TO_CODE = 0.8
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.acceptance.site import Site, new_site
 
-from remit.kernel.store.audit_chain import GENESIS
+from remit.kernel.audit.chain import GENESIS
 
 KEEP = 8
 

@@ -2,9 +2,9 @@
 
 import msgspec
 
+from remit.app.store import SqliteStore
 from remit.kernel.store.protocol import Store
 from remit.kernel.store.records import AgentRecord, AuditEntry, Review
-from remit.kernel.store.sqlite import SqliteStore
 
 NOW = 1_700_000_000.0
 KINDS = ("sqlite",)

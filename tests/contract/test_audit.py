@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.contract.stores import NOW, audit_entry
 
 from remit.errors import InvalidDataError, TooLargeError
-from remit.kernel.store.audit_chain import GENESIS, chain_hash, check_entry
+from remit.kernel.audit.chain import GENESIS, chain_hash, check_entry
 from remit.kernel.store.protocol import Store
 from remit.kernel.store.records import AuditEntry, AuditRow
 

@@ -29,11 +29,11 @@ import zmq  # noqa: E402
 from tests.fakes import built_in_handlers, starter_files  # noqa: E402
 
 from remit.app.assemble import make_services  # noqa: E402
+from remit.app.store import SqliteStore  # noqa: E402
 from remit.kernel.authority.handlers import HandlerTable  # noqa: E402
 from remit.kernel.authority.keyring import KeyRing  # noqa: E402
 from remit.kernel.authority.revision import Authority  # noqa: E402
 from remit.kernel.dispatch.dispatcher import Dispatcher  # noqa: E402
-from remit.kernel.store.sqlite import SqliteStore  # noqa: E402
 from remit.model.principal import OPERATOR, Principal  # noqa: E402
 
 AGENTS = 10_000

@@ -23,6 +23,7 @@ use_checkout()
 
 from remit.app.assemble import make_services  # noqa: E402
 from remit.app.handlers import BUILT_IN  # noqa: E402 - after the checkout can be imported
+from remit.app.store import SqliteStore  # noqa: E402
 from remit.config.definitions.files import (  # noqa: E402
     read_files,
     starter_dir,
@@ -33,7 +34,6 @@ from remit.kernel.authority.revision import Authority  # noqa: E402
 from remit.kernel.dispatch.dispatcher import Dispatcher  # noqa: E402
 from remit.kernel.dispatch.loading import load_handlers  # noqa: E402
 from remit.kernel.dispatch.registry import REGISTRY  # noqa: E402
-from remit.kernel.store.sqlite import SqliteStore  # noqa: E402
 from remit.model.principal import OPERATOR  # noqa: E402
 
 FILES = 400

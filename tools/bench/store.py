@@ -20,8 +20,8 @@ from report import INSTALL, ROOT, Report, arguments, use_checkout
 
 use_checkout()
 
+from remit.app.store import SqliteStore  # noqa: E402
 from remit.kernel.store.records import AuditEntry  # noqa: E402 - after the checkout can be imported
-from remit.kernel.store.sqlite import SqliteStore  # noqa: E402
 
 WRITERS = 64
 ROUNDS = 7

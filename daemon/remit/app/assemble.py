@@ -27,9 +27,9 @@ from remit.features.reviews.capabilities import CapabilityReviews
 from remit.features.upstreams.reviews import ToolReviews
 from remit.features.upstreams.server import UpstreamSources, no_servers
 from remit.features.upstreams.service import Upstreams
-from remit.kernel.audit.archive import Archive
 from remit.kernel.audit.denials import WINDOW
 from remit.kernel.audit.log import Auditor
+from remit.kernel.audit.proof import Archive
 from remit.kernel.authority.approvals import Decisions
 from remit.kernel.authority.clock import ForwardClock
 from remit.kernel.authority.keyring import KeyRing

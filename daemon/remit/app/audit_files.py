@@ -6,16 +6,14 @@ from typing import Any
 import anyio
 import msgspec
 
+from remit.app.store import SqliteStore
 from remit.config.settings.home import Home
 from remit.config.settings.lock import hold_lock
 from remit.errors import HomeError
-from remit.kernel.audit.archive import Archive
-from remit.kernel.audit.proof import prove
-from remit.kernel.audit.reader import AuditReader
-from remit.kernel.store.audit_chain import GENESIS
-from remit.kernel.store.audit_head import HeadFile, HeadKeeper
+from remit.kernel.audit.chain import GENESIS
+from remit.kernel.audit.head import HeadFile, HeadKeeper
+from remit.kernel.audit.proof import Archive, AuditReader, prove
 from remit.kernel.store.records import AuditEntry, AuditHead
-from remit.kernel.store.sqlite import SqliteStore
 from remit.model.principal import OPERATOR_ID
 from remit_client.errors import BadKey
 from remit_client.keys import load_key

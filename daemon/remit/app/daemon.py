@@ -22,6 +22,7 @@ from remit.app.handlers import load_all_handlers
 from remit.app.http import web
 from remit.app.open import open_services
 from remit.app.processes import forget_identity, launching
+from remit.app.store import SqliteStore
 from remit.app.upstreams import upstreaming
 from remit.app.workbench import definition_paths
 from remit.config.settings.home import Home, ipc_endpoint, is_socket_path, prepare_home
@@ -32,15 +33,14 @@ from remit.errors import HomeError, StoreError
 from remit.faces.zmq.face import SocketFace, serve
 from remit.faces.zmq.limits import SocketLimits
 from remit.faces.zmq.peers import Peer
+from remit.kernel.audit.head import HeadFile, HeadKeeper
 from remit.kernel.authority.handlers import HandlerTable
 from remit.kernel.dispatch.dispatcher import Dispatcher
 from remit.kernel.dispatch.handler import Handler
 from remit.kernel.dispatch.services import Services
 from remit.kernel.reload.full_reload import reload_everything
 from remit.kernel.reload.watch import watch_definitions
-from remit.kernel.store.audit_head import HeadFile, HeadKeeper
 from remit.kernel.store.reserve import Reserve
-from remit.kernel.store.sqlite import SqliteStore
 from remit.model.principal import OPERATOR_ID, Cause
 from remit_client.errors import BadKey
 from remit_client.keys import Key, load_key, new_key, save_key

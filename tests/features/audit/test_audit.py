@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from tests.features.reviews.gated import GatedDesk
 from tests.stores import TemporaryStore
 
-from remit.kernel.audit.archive import Archive
-from remit.kernel.audit.log import Auditor
-from remit.kernel.audit.summary import MAX_BYTES, summary
+from remit.kernel.audit.log import MAX_BYTES, Auditor, summary
+from remit.kernel.audit.proof import Archive
 from remit.kernel.store.records import AuditRow
 
 OPEN = "vault:open"

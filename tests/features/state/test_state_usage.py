@@ -6,9 +6,9 @@ from pathlib import Path
 import anyio
 import pytest
 
+from remit.app.store import SqliteStore
 from remit.errors import LimitError, StoreError
 from remit.kernel.store.records import StateQuota
-from remit.kernel.store.sqlite import SqliteStore
 
 TWO = StateQuota(keys=2)
 
@@ -38,7 +38,7 @@ async def test_what_a_lost_transaction_wrote_counts_for_nothing(tmp_path: Path) 
 
         async def fail() -> None:
             with pytest.raises(StoreError):
-                await store.write(crash)
+                await store.database.write(crash)
 
         async with anyio.create_task_group() as tasks:  # they wait together, so they are one batch
             for key in ("b", "c", "d"):

@@ -11,13 +11,13 @@ from pathlib import Path
 import anyio
 import pytest
 
+from remit.app.store import SqliteStore
 from remit.errors import StoreError
 from remit.kernel.store.records import AuditRow
-from remit.kernel.store.sqlite import SqliteStore
 
 CHILD = """
 import sys, anyio
-from remit.kernel.store.sqlite import SqliteStore
+from remit.app.store import SqliteStore
 
 async def main():
     async with SqliteStore(sys.argv[1]) as store, anyio.create_task_group() as group:
@@ -37,7 +37,7 @@ anyio.run(main)
 FLEET_CHILD = """
 import sys, anyio
 from remit.kernel.store.records import AgentRecord, AuditEntry
-from remit.kernel.store.sqlite import SqliteStore
+from remit.app.store import SqliteStore
 
 async def main():
     async with SqliteStore(sys.argv[1]) as store, anyio.create_task_group() as group:
@@ -68,9 +68,7 @@ def run_until_killed(code: str, path: str, lines: int) -> list[str]:
     """The lines that a child wrote before it was killed, which happens after `lines` of them."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-c", code, path]
-    with subprocess.Popen(  # noqa: S603 - the child is the subject of the test
-        command, stdout=subprocess.PIPE, text=True, env=environment
-    ) as child:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as child:  # noqa: S603 - the child is the subject
         assert child.stdout is not None
         acknowledged = [child.stdout.readline().strip() for _ in range(lines)]
         child.kill()
@@ -102,7 +100,9 @@ async def test_after_kill_9_the_audit_chain_is_whole_and_no_agent_is_half_there(
         verdict = await store.audit_verify(expected_head=newest)
         kept = {row.seq: row.hash async for row in every_row(store)}
         agents = {agent.id: agent.public_key for agent in await store.agent_list()}
-        keys = await store.read(lambda c: c.execute("SELECT public_key FROM agent_key").fetchall())
+        keys = await store.database.read(
+            lambda c: c.execute("SELECT public_key FROM agent_key").fetchall()
+        )
     assert verdict.ok, verdict.problem
     assert rows.items() <= kept.items()
     assert spawned.items() <= agents.items()

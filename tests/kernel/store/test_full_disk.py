@@ -11,9 +11,9 @@ import anyio
 import pytest
 from tests.contract.stores import agent, audit_entry, public_key
 
+from remit.app.store import SqliteStore
 from remit.errors import StoreError
 from remit.kernel.store.reserve import Reserve
-from remit.kernel.store.sqlite import SqliteStore
 
 
 @pytest.fixture
@@ -26,14 +26,14 @@ async def test_a_full_disk_refuses_writes_while_reads_go_on_and_then_recovers(
     store: SqliteStore,
 ) -> None:
     await store.state_set("k", "kept", "a")
-    await store.write(set_page_limit("page_count"))
+    await store.database.write(set_page_limit("page_count"))
     with pytest.raises(StoreError, match="full") as caught:
         await store.state_set("big", "x" * 100_000, "a")
     assert "free some space" in caught.value.hint
     entry = await store.state_get("k")
     assert entry is not None
     assert entry.value == "kept"
-    await store.write(set_page_limit("1000000"))
+    await store.database.write(set_page_limit("1000000"))
     await store.state_set("big", "x" * 100_000, "a")
 
 
@@ -138,7 +138,7 @@ async def test_what_is_essential_is_kept_of_a_commit_that_fills_the_disk(small_d
 
 async def test_a_full_disk_breaks_neither_the_chain_nor_the_agents(store: SqliteStore) -> None:
     await store.audit_append(audit_entry(0))
-    await store.write(set_page_limit("page_count"))
+    await store.database.write(set_page_limit("page_count"))
     refused = 0
     for number in range(200):
         try:
@@ -147,7 +147,7 @@ async def test_a_full_disk_breaks_neither_the_chain_nor_the_agents(store: Sqlite
         except StoreError:
             refused += 1
     assert refused > 0
-    await store.write(set_page_limit("1000000"))
+    await store.database.write(set_page_limit("1000000"))
     await store.audit_append(audit_entry(1))
     assert (await store.audit_verify()).ok
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from remit.app.store import SqliteStore
 from remit.errors import StoreError
 from remit.kernel.store.schema import Migration, migrate, read_migrations
-from remit.kernel.store.sqlite import SqliteStore
 
 FIRST = Migration(
     1, "0001_one", "CREATE TABLE one (a TEXT);\n-- a; comment\nCREATE TABLE two (b TEXT);"

@@ -9,8 +9,8 @@ import anyio
 import pytest
 from tests.kernel.store.gate import Gate, let_all_start
 
+from remit.app.store import SqliteStore
 from remit.errors import StoreError
-from remit.kernel.store.sqlite import SqliteStore
 from remit.kernel.store.worker import MAX_WAITING
 
 
@@ -28,13 +28,13 @@ async def test_writes_that_wait_together_share_one_commit(store: SqliteStore) ->
     gate = Gate()
     with anyio.fail_after(10):
         async with anyio.create_task_group() as group:
-            group.start_soon(store.write, gate)
+            group.start_soon(store.database.write, gate)
             await let_all_start()
             for number in range(64):
                 group.start_soon(set_key, store, f"k{number}")
             await let_all_start()
             gate.open()
-    assert store.commits <= 2
+    assert store.database.commits <= 2
     assert (await store.state_list("k")).total == 64
 
 
@@ -48,7 +48,7 @@ async def test_nobody_is_answered_before_the_commit(store: SqliteStore, tmp_path
 
     with anyio.fail_after(10):
         async with anyio.create_task_group() as group:
-            group.start_soon(store.write, gate)
+            group.start_soon(store.database.write, gate)
             group.start_soon(write)
             await let_all_start()
             assert answered == []
@@ -75,18 +75,18 @@ async def test_a_write_that_fails_is_undone_alone(
 
     async def fail() -> None:
         with pytest.raises(error):
-            await store.write(bad)
+            await store.database.write(bad)
 
     with anyio.fail_after(10):
         async with anyio.create_task_group() as group:
-            group.start_soon(store.write, gate)
+            group.start_soon(store.database.write, gate)
             group.start_soon(set_key, store, "before")
             group.start_soon(fail)
             group.start_soon(set_key, store, "after")
             await let_all_start()
             gate.open()
     assert [entry.key for entry in (await store.state_list()).items] == ["after", "before"]
-    assert store.commits <= 2
+    assert store.database.commits <= 2
 
 
 async def test_a_single_statement_that_fails_is_undone_alone_without_a_savepoint(
@@ -99,12 +99,12 @@ async def test_a_single_statement_that_fails_is_undone_alone_without_a_savepoint
 
     async def fail() -> None:
         with pytest.raises(StoreError, match="UNIQUE"):
-            await store.write(insert_twice, is_single=True)
+            await store.database.write(insert_twice, is_single=True)
 
     gate = Gate()
     with anyio.fail_after(10):
         async with anyio.create_task_group() as group:
-            group.start_soon(store.write, gate)
+            group.start_soon(store.database.write, gate)
             group.start_soon(set_key, store, "before")
             group.start_soon(fail)
             group.start_soon(set_key, store, "after")
@@ -112,14 +112,14 @@ async def test_a_single_statement_that_fails_is_undone_alone_without_a_savepoint
             gate.open()
     assert await store.blob_get("new") is None
     assert (await store.state_list()).total == 2
-    assert store.commits <= 2
+    assert store.database.commits <= 2
 
 
 async def test_a_cancelled_caller_leaves_its_neighbours_alone(store: SqliteStore) -> None:
     gate = Gate()
     with anyio.fail_after(10):
         async with anyio.create_task_group() as group:
-            group.start_soon(store.write, gate)
+            group.start_soon(store.database.write, gate)
             with anyio.move_on_after(0):
                 await set_key(store, "cancelled")
             group.start_soon(set_key, store, "neighbour")
@@ -133,7 +133,7 @@ async def test_closing_finishes_what_was_accepted(tmp_path: Path) -> None:
     gate = Gate()
     with anyio.fail_after(10):
         async with anyio.create_task_group() as group, SqliteStore(path) as store:
-            group.start_soon(store.write, gate)
+            group.start_soon(store.database.write, gate)
             for number in range(300):
                 group.start_soon(set_key, store, f"k{number}")
             await let_all_start()
@@ -147,7 +147,7 @@ async def test_a_full_queue_refuses_with_a_retry_time_and_recovers(store: Sqlite
     with anyio.fail_after(30):
         async with anyio.create_task_group() as group:
             for _ in range(MAX_WAITING):
-                group.start_soon(store.write, gate)
+                group.start_soon(store.database.write, gate)
             await let_all_start()
             with pytest.raises(StoreError) as caught:
                 await set_key(store, "one too many")
@@ -168,9 +168,9 @@ async def test_a_closed_store_and_one_never_opened_say_so(tmp_path: Path) -> Non
 
 async def test_a_read_error_reaches_its_caller_only(store: SqliteStore) -> None:
     with pytest.raises(StoreError):
-        await store.read(lambda connection: connection.execute("DELETE FROM state"))
+        await store.database.read(lambda connection: connection.execute("DELETE FROM state"))
     with pytest.raises(StoreError):
-        await store.read(lambda connection: connection.execute("SELECT no_such_column"))
+        await store.database.read(lambda connection: connection.execute("SELECT no_such_column"))
     assert (await store.state_list()).total == 0
 
 
@@ -183,7 +183,7 @@ async def test_a_write_that_wants_to_end_the_process_does_not_end_the_writer(
 ) -> None:
     with anyio.fail_after(10):
         with pytest.raises(StoreError, match="SystemExit"):
-            await store.write(quit_everything)
+            await store.database.write(quit_everything)
         await set_key(store, "later")
 
 
@@ -195,7 +195,7 @@ def test_a_loop_that_ends_without_closing_the_store_leaves_no_thread(tmp_path: P
         before = set(threading.enumerate())
         store = await SqliteStore(str(tmp_path / "remit.db")).__aenter__()
         threads.extend(set(threading.enumerate()) - before)
-        for use in (store.write, store.read):
+        for use in (store.database.write, store.database.read):
             with anyio.move_on_after(0):
                 await use(gate)
 

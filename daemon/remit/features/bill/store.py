@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import msgspec
 
 from remit.kernel.store.checks import check_text
-from remit.kernel.store.database import Database
+from remit.kernel.store.database import Rows
 from remit.kernel.store.records import BillBounds, BillDay, BillTurn
 
 _ADD = """
@@ -45,13 +45,17 @@ WHERE principal = ? ORDER BY number DESC LIMIT ?
 """
 
 
-class SqliteBills(Database):
-    """See `BillStore` for what each method promises."""
+class BillRows(Rows):
+    """What was put before models. It outlives an agent; a newcomer of that name begins anew."""
 
     async def bill_add(
         self, days: Sequence[BillDay], turns: Sequence[BillTurn], bounds: BillBounds
     ) -> None:
-        """Add to what is kept, and forget what is old or too much."""
+        """Add to the days that are kept, put the turns, and forget what is out of bounds.
+
+        Raises:
+            InvalidDataError: a principal cannot be one.
+        """
         for principal in {one.principal for one in days} | {one.principal for one in turns}:
             check_text(principal, "$.principal")
         rows = [msgspec.structs.astuple(day) for day in days]
@@ -70,21 +74,21 @@ class SqliteBills(Database):
                 if stored > bounds.rows:
                     connection.execute(excess, (stored - bounds.rows,))
 
-        await self.write(write)
+        await self.database.write(write)
 
     async def bill_sums(self, first_day: int) -> tuple[BillDay, ...]:
-        """Everybody's days added up."""
-        return await self.read(
+        """The days of everybody from a day on, added up by principal and kind; sorted."""
+        return await self.database.read(
             lambda connection: tuple(
                 BillDay(*row) for row in connection.execute(_SUMS, (first_day,))
             )
         )
 
     async def bill_days(self, principal: str, first_day: int) -> tuple[BillDay, ...]:
-        """The days of one."""
+        """The days of one from a day on, by day and kind."""
         check_text(principal, "$.principal")
         asked = (principal, first_day)
-        return await self.read(
+        return await self.database.read(
             lambda connection: tuple(BillDay(*row) for row in connection.execute(_DAYS, asked))
         )
 
@@ -92,18 +96,12 @@ class SqliteBills(Database):
         """The latest turns of one, newest first."""
         check_text(principal, "$.principal")
         asked = (principal, limit)
-        return await self.read(
+        return await self.database.read(
             lambda connection: tuple(
                 BillTurn(principal, number, at, sent, full_dump, msgspec.json.decode(kinds))
                 for number, at, sent, full_dump, kinds in connection.execute(_TURNS, asked)
             )
         )
-
-
-def forget_bill(connection: sqlite3.Connection, principal: str) -> None:
-    """Forget what somebody of that name was shown before."""
-    connection.execute("DELETE FROM bill_day WHERE principal = ?", (principal,))
-    connection.execute("DELETE FROM bill_turn WHERE principal = ?", (principal,))
 
 
 def _text(kinds: object) -> str:

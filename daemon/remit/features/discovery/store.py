@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 
 from remit.kernel.store.checks import check_text
-from remit.kernel.store.database import Database
+from remit.kernel.store.database import Rows
 
 _PUT = """
 INSERT INTO lesson (tenant, name, body) VALUES (?, ?, ?)
@@ -12,8 +12,8 @@ ON CONFLICT (tenant, name) DO UPDATE SET body = excluded.body
 """
 
 
-class SqliteLessons(Database):
-    """See `LessonStore` for what each method promises."""
+class LessonRows(Rows):
+    """What use has taught, each lesson with a name and a body that means nothing here."""
 
     async def lesson_write(
         self, tenant: str, put: Mapping[str, bytes], removed: Sequence[str]
@@ -28,9 +28,11 @@ class SqliteLessons(Database):
             connection.executemany("DELETE FROM lesson WHERE tenant = ? AND name = ?", gone)
             connection.executemany(_PUT, kept)
 
-        await self.write(write)
+        await self.database.write(write)
 
     async def lesson_list(self, tenant: str) -> dict[str, bytes]:
         """All lessons of a tenant, by name."""
         query = "SELECT name, body FROM lesson WHERE tenant = ? ORDER BY name"
-        return await self.read(lambda connection: dict(connection.execute(query, (tenant,))))
+        return await self.database.read(
+            lambda connection: dict(connection.execute(query, (tenant,)))
+        )

@@ -1,25 +1,18 @@
 """Files of sessions in SQLite."""
 
 import sqlite3
+from collections.abc import Iterable
 
-from remit.kernel.store.checks import after_prefix
-from remit.kernel.store.database import Database
-from remit.kernel.store.file_protocol import FILE_PAGE_BYTES
+from remit.errors import ConflictError, InvalidDataError, LimitError, TooLargeError
+from remit.kernel.store.checks import MAX_VALUE_BYTES, after_prefix, check_state_key, check_text
+from remit.kernel.store.database import Rows
 from remit.kernel.store.records import FileInfo, FileLimits, StoredFile
-from remit.kernel.store.row_checks import (
-    check_areas,
-    check_file,
-    check_path,
-    check_quota,
-    check_session_key,
-    check_way,
-    is_directory,
-)
 from remit.model.grant import SessionKey
 from remit.model.paths import inside, parents
 
 Connection = sqlite3.Connection
 
+FILE_PAGE_BYTES = 1024 * 1024
 _AREA = "SELECT id, files, bytes FROM file_area WHERE owner = ? AND owner_key = ? AND session = ?"
 _NEW_AREA = """
 INSERT INTO file_area (owner, owner_key, session, files, bytes) VALUES (?, ?, ?, 0, 0)
@@ -35,23 +28,33 @@ _BELOW_NOTHING = ("", "")
 """A range without any path in it."""
 
 
-class SqliteFiles(Database):
-    """See `FileStore` for what each method promises."""
+class FileRows(Rows):
+    """The files of sessions. Directories are nothing but the beginnings of paths.
+
+    The files of an agent or a client go when it does.
+    """
 
     async def file_put(
         self, session: SessionKey, path: str, content: bytes, *, limits: FileLimits
     ) -> tuple[FileInfo, bool]:
-        """Keep a file, in the place of the one of that path; tells whether it is new."""
-        check_file(session, path, content, limits)
-        now = self.clock()
-        return await self.write(
+        """Keep a file, in the place of the one of that path; tells whether it is new.
+
+        Raises:
+            ConflictError: the path is a directory, or leads through a file.
+            InvalidDataError: the path cannot be one.
+            LimitError: the session, or its owner, keeps too much already.
+            TooLargeError: the file is larger than the limit.
+        """
+        _check_file(session, path, content, limits)
+        now = self.database.clock()
+        return await self.database.write(
             lambda connection: _put(connection, session, path, content, limits, now)
         )
 
     async def file_get(self, session: SessionKey, path: str) -> StoredFile | None:
         """The file of that path, or None."""
-        check_session_key(session)
-        check_path(path)
+        _check_session_key(session)
+        _check_path(path)
 
         def read(connection: Connection) -> StoredFile | None:
             area = _area(connection, session)
@@ -59,12 +62,12 @@ class SqliteFiles(Database):
             row = connection.execute(query, (area[0], path)).fetchone() if area else None
             return _stored(row) if row else None
 
-        return await self.read(read)
+        return await self.database.read(read)
 
     async def file_list(self, session: SessionKey, prefix: str = "/") -> tuple[FileInfo, ...]:
-        """All files whose path starts with `prefix`, by path."""
-        check_session_key(session)
-        check_path(prefix)
+        """All files whose path starts with `prefix`, by path; their number is limited."""
+        _check_session_key(session)
+        _check_path(prefix)
 
         def read(connection: Connection) -> tuple[FileInfo, ...]:
             area = _area(connection, session)
@@ -72,28 +75,30 @@ class SqliteFiles(Database):
             where = (area[0], *_range(prefix)) if area else (0, *_BELOW_NOTHING)
             return tuple(FileInfo(*row) for row in connection.execute(query, where))
 
-        return await self.read(read)
+        return await self.database.read(read)
 
     async def file_page(
         self, session: SessionKey, *, after: str = "", max_bytes: int = FILE_PAGE_BYTES
     ) -> tuple[StoredFile, ...]:
-        """Files from behind `after`, by path, until they outgrow `max_bytes`."""
-        check_session_key(session)
+        """Files from behind `after`, by path, until they outgrow `max_bytes`; at least one."""
+        _check_session_key(session)
         if after:
-            check_path(after)
-        return await self.read(lambda connection: _page(connection, session, after, max_bytes))
+            _check_path(after)
+        return await self.database.read(
+            lambda connection: _page(connection, session, after, max_bytes)
+        )
 
     async def file_remove(self, session: SessionKey, path: str, *, recursive: bool = False) -> int:
         """Remove the file of that path, and with `recursive` all below it; tells how many."""
-        check_session_key(session)
-        check_path(path)
-        return await self.write(
+        _check_session_key(session)
+        _check_path(path)
+        return await self.database.write(
             lambda connection: _remove(connection, session, path, recursive=recursive)
         )
 
     async def file_clear(self, session: SessionKey) -> int:
         """Remove all files of a session; tells how many."""
-        check_session_key(session)
+        _check_session_key(session)
 
         def write(connection: Connection) -> int:
             area = _area(connection, session)
@@ -102,12 +107,7 @@ class SqliteFiles(Database):
             connection.execute("DELETE FROM file_area WHERE id = ?", (area[0],))
             return area[1]
 
-        return await self.write(write)
-
-
-def forget_files(connection: Connection, owner: str) -> None:
-    """Remove the files of somebody who is gone, and of all who had that name before."""
-    connection.execute("DELETE FROM file_area WHERE owner = ?", (owner,))
+        return await self.database.write(write)
 
 
 def _area(connection: Connection, session: SessionKey) -> tuple[int, int, int] | None:
@@ -122,7 +122,7 @@ def _make_area(
 ) -> tuple[int, int, int]:
     query = "SELECT count(*) FROM file_area WHERE owner = ? AND owner_key = ?"
     (areas,) = connection.execute(query, (session.owner, session.owner_key)).fetchone()
-    check_areas(limits, 1 + areas)
+    _check_areas(limits, 1 + areas)
     key = (session.owner, session.owner_key, session.name)
     made = connection.execute(_NEW_AREA, key).lastrowid
     assert made is not None  # noqa: S101 - an INSERT of one row always has one
@@ -145,7 +145,7 @@ def _put(
     before = connection.execute(query, (area, path)).fetchone()
     old_size, created_at = before or (0, now)
     files, size = files + (before is None), size + len(content) - old_size
-    check_quota(limits, files, size)
+    _check_quota(limits, files, size)
     connection.execute(_PUT, (area, path, len(content), created_at, now, content))
     connection.execute(
         "UPDATE file_area SET files = ?, bytes = ? WHERE id = ?", (files, size, area)
@@ -207,3 +207,83 @@ def _range(prefix: str) -> tuple[str, str]:
 
 def _stored(row: tuple[str, int, float, float, bytes]) -> StoredFile:
     return StoredFile(FileInfo(*row[:4]), row[4])
+
+
+def _check_session_key(session: SessionKey) -> None:
+    """Refuse what is no session."""
+    for text, field in ((session.owner, "owner"), (session.name, "session")):
+        check_text(text, f"$.{field}")
+        if "\0" in text:
+            raise InvalidDataError("a session has no NUL in it", details={"path": f"$.{field}"})
+    check_text(session.owner_key, "$.owner_key")
+    if not session.owner:
+        raise InvalidDataError("a session needs an owner", details={"path": "$.owner"})
+
+
+def _check_path(path: str) -> None:
+    """Refuse a path that no store can keep; which paths make sense is the handlers' business."""
+    check_state_key(path)
+    if not path.startswith("/"):
+        raise InvalidDataError(
+            "a path starts with '/'", hint="as in '/docs/readme.txt'", details={"path": "$.path"}
+        )
+
+
+def _check_file(session: SessionKey, path: str, content: bytes, limits: FileLimits) -> None:
+    """Refuse a file that could not be kept or found."""
+    _check_session_key(session)
+    _check_path(path)
+    if path.endswith("/"):
+        raise is_directory(path)
+    largest = min(limits.size, MAX_VALUE_BYTES)
+    if len(content) > largest:
+        raise TooLargeError(
+            f"the file has {len(content):,} bytes; {largest:,} are the limit",
+            hint="split it into more files",
+            details={"limit": largest, "size": len(content)},
+        )
+
+
+def _check_quota(limits: FileLimits, files: int, size: int) -> None:
+    """Refuse what would be too much for one session."""
+    if files > limits.count:
+        raise _too_much(f"{limits.count:,} files", "files")
+    if size > limits.total:
+        raise _too_much(f"{limits.total:,} bytes", "bytes")
+
+
+def _check_areas(limits: FileLimits, areas: int) -> None:
+    """Refuse files in one session too many."""
+    if areas > limits.areas:
+        raise LimitError(
+            f"{limits.areas:,} sessions of one owner keep files already",
+            hint="delete the files of sessions that are done, or close them",
+            details={"limit": "sessions", "retry_after": None},
+        )
+
+
+def check_way(path: str, files: Iterable[str]) -> None:
+    """Refuse a path that leads through one of these files, which lie above it."""
+    for file in files:
+        raise ConflictError(
+            f"{file!r} is a file, so nothing can lie below it",
+            hint="choose another path, or delete that file first",
+            details={"path": file},
+        )
+
+
+def is_directory(path: str) -> ConflictError:
+    """The refusal of a file where a directory is."""
+    return ConflictError(
+        f"{path!r} is a directory",
+        hint="choose a path inside of it, or another name",
+        details={"path": path},
+    )
+
+
+def _too_much(what: str, limit: str) -> LimitError:
+    return LimitError(
+        f"the session may keep {what}, and this would be more",
+        hint="delete files that are done",
+        details={"limit": limit, "retry_after": None},
+    )

@@ -11,10 +11,10 @@ from typing import Any, Self
 import msgspec
 
 from remit.errors import ConflictError, InvalidDataError, NotFoundError
+from remit.features.files.store import check_way, is_directory
 from remit.kernel.dispatch.context import Context
 from remit.kernel.store.protocol import Store
 from remit.kernel.store.records import FileInfo, FileLimits, StoredFile
-from remit.kernel.store.row_checks import check_way, is_directory
 from remit.model.capability import Mount
 from remit.model.grant import SessionKey
 from remit.model.names import did_you_mean

@@ -32,8 +32,7 @@ from remit.features.reviews.approval_records import (
     unreadable,
     use_of,
 )
-from remit.kernel.audit.log import Auditor
-from remit.kernel.audit.summary import summary
+from remit.kernel.audit.log import Auditor, summary
 from remit.kernel.authority.approvals import APPROVAL
 from remit.kernel.authority.fleet import Fleet
 from remit.kernel.store.protocol import ReviewStore

@@ -1,21 +1,22 @@
 """Reviews and blobs in SQLite."""
 
 import sqlite3
+from typing import get_args
 
-from remit.kernel.store.checks import check_state_key, check_text
-from remit.kernel.store.database import Database
-from remit.kernel.store.pages import check_limit, cut
-from remit.kernel.store.protocol import PAGE_BYTES, PAGE_LIMIT
-from remit.kernel.store.records import Review, ReviewPage, ReviewStatus
-from remit.kernel.store.row_checks import (
-    check_blob,
-    check_decision,
-    check_review,
-    check_status,
-    decide,
-    no_such_review,
-    review_exists,
+import msgspec
+
+from remit.errors import ConflictError, InvalidDataError, NotFoundError
+from remit.kernel.store.checks import (
+    PAGE_BYTES,
+    PAGE_LIMIT,
+    check_json,
+    check_limit,
+    check_text,
+    check_time,
+    cut,
 )
+from remit.kernel.store.database import Rows
+from remit.kernel.store.records import Review, ReviewPage, ReviewStatus
 
 Connection = sqlite3.Connection
 
@@ -34,30 +35,32 @@ ORDER BY position LIMIT :limit
 _DECIDE = """
 UPDATE review SET status = ?, decided_by = ?, decided_at = ?, note = ? WHERE id = ?
 """
-_PUT = """
-INSERT INTO blob (name, data) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET data = excluded.data
-"""
 
 
-class SqliteReviews(Database):
-    """See `ReviewStore` for what each method promises."""
+class ReviewRows(Rows):
+    """What waits for a person, and what they decided. Nothing is ever decided twice."""
 
     async def review_add(self, review: Review) -> Review:
-        """Keep a review."""
-        check_review(review)
+        """Keep a review.
+
+        Raises:
+            ConflictError: there is one with that id.
+            InvalidDataError: the payload is not JSON, or the status is none.
+        """
+        _check_review(review)
 
         def write(connection: Connection) -> Review:
             if _get(connection, review.id) is not None:
-                raise review_exists(review.id)
+                raise _review_exists(review.id)
             connection.execute(_INSERT, _row(review))
             return review
 
-        return await self.write(write)
+        return await self.database.write(write)
 
     async def review_get(self, review: str) -> Review | None:
         """The review of that id, or None."""
         check_text(review, "$.id")
-        return await self.read(lambda connection: _get(connection, review))
+        return await self.database.read(lambda connection: _get(connection, review))
 
     async def review_list(
         self,
@@ -67,12 +70,16 @@ class SqliteReviews(Database):
         limit: int = PAGE_LIMIT,
         after: str = "",
     ) -> ReviewPage:
-        """Reviews, oldest first, from behind the one with id `after`."""
+        """Reviews, oldest first, from behind the one with id `after`.
+
+        Raises:
+            NotFoundError: there is no review `after`.
+        """
         check_limit(limit)
         check_text(after, "$.after")
         check_text(kind or "", "$.kind")
         if status is not None:
-            check_status(status)
+            _check_status(status)
 
         def read(connection: Connection) -> ReviewPage:
             first = _position(connection, after) if after else 0
@@ -81,40 +88,29 @@ class SqliteReviews(Database):
             items, more = cut(found, limit, PAGE_BYTES, lambda review: len(review.payload))
             return ReviewPage(tuple(items), items[-1].id if more else None)
 
-        return await self.read(read)
+        return await self.database.read(read)
 
     async def review_decide(
         self, review: str, status: ReviewStatus, by: str, note: str, now: float
     ) -> Review:
-        """Decide what is pending."""
+        """Decide what is pending.
+
+        Raises:
+            ConflictError: it is not pending any more, or too late to approve it.
+            NotFoundError: there is none with that id.
+        """
         check_text(review, "$.id")
-        check_decision(status, by, note, now)
+        _check_decision(status, by, note, now)
 
         def write(connection: Connection) -> Review:
             found = _get(connection, review)
             if found is None:
-                raise no_such_review(review)
-            decided = decide(found, status, by, note, now)
+                raise _no_such_review(review)
+            decided = _decide(found, status, by, note, now)
             connection.execute(_DECIDE, (status, by, now, note, review))
             return decided
 
-        return await self.write(write)
-
-
-class SqliteBlobs(Database):
-    """See `BlobStore` for what each method promises."""
-
-    async def blob_put(self, name: str, data: bytes) -> None:
-        """Keep `data` under `name`, in the place of what was there."""
-        check_blob(name, data)
-        await self.write(lambda connection: connection.execute(_PUT, (name, data)).close())
-
-    async def blob_get(self, name: str) -> bytes | None:
-        """What was put under `name`, or None."""
-        check_state_key(name)
-        query = "SELECT data FROM blob WHERE name = ?"
-        row = await self.read(lambda connection: connection.execute(query, (name,)).fetchone())
-        return None if row is None else bytes(row[0])
+        return await self.database.write(write)
 
 
 def _get(connection: Connection, review: str) -> Review | None:
@@ -125,9 +121,85 @@ def _get(connection: Connection, review: str) -> Review | None:
 def _position(connection: Connection, review: str) -> int:
     row = connection.execute("SELECT position FROM review WHERE id = ?", (review,)).fetchone()
     if row is None:
-        raise no_such_review(review)
+        raise _no_such_review(review)
     return int(row[0])
 
 
 def _row(review: Review) -> tuple[object, ...]:
     return tuple(getattr(review, field) for field in Review.__struct_fields__)
+
+
+def _check_review(review: Review) -> None:
+    """Refuse a review that could not be kept, shown or decided."""
+    for field in ("id", "kind", "subject", "requested_by", "decided_by", "note"):
+        check_text(getattr(review, field), f"$.{field}")
+    if not review.id:
+        raise InvalidDataError("a review needs an id", details={"path": "$.id"})
+    _check_status(review.status)
+    check_time(review.requested_at, "$.requested_at")
+    check_time(review.expires_at or 0.0, "$.expires_at")
+    check_time(review.decided_at or 0.0, "$.decided_at")
+    check_json(review.payload, "$.payload")
+
+
+def _check_decision(status: str, by: str, note: str, now: float) -> None:
+    """Refuse what is no decision."""
+    _check_status(status)
+    if status == "pending":
+        raise InvalidDataError(
+            "'pending' is no decision", hint="approve or reject it", details={"path": "$.status"}
+        )
+    check_text(by, "$.by")
+    check_text(note, "$.note")
+    check_time(now, "$.now")
+
+
+def _check_status(status: str) -> None:
+    """Refuse a status that no review can have."""
+    known = get_args(ReviewStatus)
+    if status not in known:
+        raise InvalidDataError(
+            f"{status!a} is not the status of a review",
+            hint=f"write one of {', '.join(known)}",
+            details={"path": "$.status"},
+        )
+
+
+def _decide(review: Review, status: ReviewStatus, by: str, note: str, now: float) -> Review:
+    """The review as it is after the decision.
+
+    Raises:
+        ConflictError: it was decided before, or its time is over and it would be approved.
+    """
+    too_late = review.expires_at is not None and review.expires_at <= now
+    if review.status != "pending":
+        problem, found = f"was {review.status} before", review.status
+    elif status == "approved" and too_late:
+        problem, found = "has expired", "expired"
+    else:
+        return msgspec.structs.replace(
+            review, status=status, decided_by=by, decided_at=now, note=note
+        )
+    raise ConflictError(
+        f"review {review.id!r} {problem}",
+        hint="repeat the request to get a new review",
+        details={"id": review.id, "status": found},
+    )
+
+
+def _review_exists(review: str) -> ConflictError:
+    """The refusal of a second review under one id."""
+    return ConflictError(
+        f"there is a review {review!r} already",
+        hint="ask under a new id",
+        details={"id": review},
+    )
+
+
+def _no_such_review(review: str) -> NotFoundError:
+    """The answer to deciding what was never asked."""
+    return NotFoundError(
+        f"there is no review {review!r}",
+        hint="'remit review list' shows them",
+        details={"id": review},
+    )

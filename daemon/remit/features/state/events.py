@@ -7,7 +7,7 @@ import msgspec
 from remit.errors import DeniedError, NotFoundError, TooLargeError
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.registry import event_handler
-from remit.kernel.store.protocol import PAGE_BYTES
+from remit.kernel.store.checks import PAGE_BYTES
 from remit.kernel.store.records import StateEntry, StatePage, StateQuota
 from remit.model.limits import Limits, shared_prefixes
 from remit.model.requests import PAGE_LIMIT, PAGE_MAX

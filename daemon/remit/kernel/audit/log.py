@@ -4,9 +4,12 @@ Changes are durable before they are made; when one then fails, a second row unde
 says so. A denial is durable before it is answered, or counted behind one like it that is. Allowed
 reads are not written, unless a switch says how many of them. Old rows are archived, and the chain
 stays provable over both.
+
+Of the data of a request an entry holds a summary: enough to know what was asked, and no secrets.
 """
 
 import random
+import re
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -16,9 +19,8 @@ import msgspec
 import structlog
 
 from remit.errors import RemitError
-from remit.kernel.audit.archive import Archive
 from remit.kernel.audit.denials import WINDOW, Denials
-from remit.kernel.audit.proof import prove
+from remit.kernel.audit.proof import Archive, prove
 from remit.kernel.store.protocol import AuditStore
 from remit.kernel.store.records import AuditEntry
 from remit.model.event import Denial, Notice, decisions_of
@@ -29,6 +31,17 @@ ENTRY_EVENT = "audit:entry"
 _LEAST_STEP = 1000
 _STEP_SHARE = 100
 _GRACE = 1.0
+MAX_BYTES = 2048
+MAX_TEXT = 200
+_MAX_ITEMS = 10
+_MAX_KEYS = 24
+_MAX_DEPTH = 4
+_MASK = "***"
+_SECRET = re.compile(
+    r"secret|token|passw|passphrase|credential|private|api_?key|access_?key|authoriz|cookie",
+    re.IGNORECASE,
+)
+_ENVIRONMENTS = frozenset({"env", "environment", "headers"})
 
 
 class Auditor:
@@ -198,3 +211,57 @@ class Auditor:
         self._appended += 1
         if self._keep and self._appended % self._step == 0:
             self._due.set()
+
+
+def summary(data: Any) -> dict[str, Any]:
+    """A bounded summary of request data, with what looks like a secret masked."""
+    try:
+        plain = msgspec.to_builtins(data, str_keys=True)
+    except (TypeError, ValueError, RecursionError):
+        return {"unreadable": True}
+    if not isinstance(plain, dict):
+        plain = {"value": plain}
+    short = _short(plain, 0)
+    size = len(msgspec.json.encode(short))
+    if size <= MAX_BYTES:
+        return dict(short)
+    return {"shortened": True, "bytes": size, "fields": [_text(str(key)) for key in short][:10]}
+
+
+def _short(value: Any, depth: int) -> Any:
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, dict | list) and depth == _MAX_DEPTH:
+        return f"… ({len(value)} inside)"
+    if isinstance(value, dict):
+        return _object(value, depth)
+    if isinstance(value, list):
+        shown = [_short(item, depth + 1) for item in value[:_MAX_ITEMS]]
+        more = len(value) - len(shown)
+        return [*shown, f"… ({more} more)"] if more else shown
+    return value
+
+
+def _object(value: dict[str, Any], depth: int) -> dict[str, Any]:
+    # A state value is as secret as the name of its key.
+    masked = {"value"} if _is_secret(value.get("key")) else set()
+    shown: dict[str, Any] = {}
+    for name in list(value)[:_MAX_KEYS]:
+        inside = value[name]
+        if inside is not None and (name in masked or _is_secret(name)):
+            shown[_text(name)] = _MASK
+        elif name in _ENVIRONMENTS and isinstance(inside, dict):
+            shown[name] = dict.fromkeys(map(_text, list(inside)[:_MAX_KEYS]), _MASK)
+        else:
+            shown[_text(name)] = _short(inside, depth + 1)
+    if len(value) > _MAX_KEYS:
+        shown["…"] = f"{len(value) - _MAX_KEYS} more"
+    return shown
+
+
+def _is_secret(name: Any) -> bool:
+    return isinstance(name, str) and _SECRET.search(name) is not None
+
+
+def _text(text: str) -> str:
+    return text if len(text) <= MAX_TEXT else f"{text[:100]}… ({len(text)} characters)"

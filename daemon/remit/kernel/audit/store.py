@@ -4,27 +4,37 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from types import TracebackType
-from typing import Any, Self, Unpack
+from typing import Any, Unpack
 
 import anyio
 from anyio import to_thread
 
 from remit.errors import InvalidDataError, StoreError
-from remit.kernel.audit.table import CHUNK_ROWS, COLUMNS, SELECT, AuditTable, to_row, walk_chunk
-from remit.kernel.store.audit_chain import (
+from remit.kernel.audit.chain import (
+    CHUNK_ROWS,
+    COLUMNS,
+    SELECT,
+    AuditTable,
     ChainWalk,
+    Place,
     cannot_rotate,
     chain_hash,
     check_entry,
     check_keep,
     entry_size,
+    to_row,
+    walk_chunk,
 )
-from remit.kernel.store.audit_head import Place
-from remit.kernel.store.checks import after_prefix, check_text
-from remit.kernel.store.database import Database
-from remit.kernel.store.pages import check_limit
-from remit.kernel.store.protocol import PAGE_BYTES, PAGE_LIMIT
+from remit.kernel.audit.head import HeadKeeper
+from remit.kernel.store.checks import (
+    PAGE_BYTES,
+    PAGE_LIMIT,
+    after_prefix,
+    check_limit,
+    check_text,
+    check_time,
+)
+from remit.kernel.store.database import Database, Rows
 from remit.kernel.store.records import (
     AuditEntry,
     AuditHead,
@@ -33,7 +43,6 @@ from remit.kernel.store.records import (
     AuditVerdict,
     AuditWhere,
 )
-from remit.kernel.store.row_checks import check_time
 
 # Which rows of the audit log somebody wants to see: once for Python, once for SQL.
 
@@ -43,7 +52,7 @@ _TIMES = ("since", "until")
 _LAST_ROW = 2**63 - 1
 
 
-def check_where(where: AuditWhere) -> dict[str, Any]:
+def _check_where(where: AuditWhere) -> dict[str, Any]:
     """The conditions that were really given.
 
     Raises:
@@ -61,7 +70,7 @@ def check_where(where: AuditWhere) -> dict[str, Any]:
     return given
 
 
-def check_before(before: int | None) -> None:
+def _check_before(before: int | None) -> None:
     """Refuse a cursor that no page can have given."""
     if before is not None and not 0 <= before <= _LAST_ROW:
         raise InvalidDataError(
@@ -71,23 +80,7 @@ def check_before(before: int | None) -> None:
         )
 
 
-def matcher(given: dict[str, Any]) -> Callable[[AuditEntry], bool]:
-    """A function that tells whether an entry fulfils every condition."""
-    exact = {name: given[name] for name in _TEXTS if name in given}
-    prefix = _prefix(exact)
-    since, until = given.get("since", float("-inf")), given.get("until", float("inf"))
-
-    def matches(entry: AuditEntry) -> bool:
-        return (
-            all(getattr(entry, name) == value for name, value in exact.items())
-            and entry.event.startswith(prefix)
-            and since <= entry.at <= until
-        )
-
-    return matches
-
-
-def to_sql(given: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+def _to_sql(given: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     """The same as a condition in SQL, with its parameters."""
     exact = {name: given[name] for name in _TEXTS if name in given}
     parameters: dict[str, Any] = dict(exact)
@@ -123,39 +116,35 @@ UPDATE audit_anchor SET seq = :seq, hash = (SELECT hash FROM audit WHERE seq = :
 """
 
 
-class SqliteAudit(Database):
-    """See `AuditStore` for what each method promises."""
+class AuditRows(Rows):
+    """The log of what mattered. It only grows, and each row vouches for the one before it."""
 
-    async def __aenter__(self) -> Self:
+    def __init__(self, database: Database, *, head: HeadKeeper | None = None) -> None:
+        """Look at the audit of a database that is not open yet.
+
+        Args:
+            database: where the rows are.
+            head: keeps the head of the audit outside of it.
+        """
+        super().__init__(database)
         # The newest row, and what the writer had undone when it was written; only the writing
         # thread uses it. It spares each append a query, and knows of a tail that somebody cut off.
         self._newest: tuple[int, int, str] | None = None
         # Rotation takes rows away under the feet of a walk.
         self._walking = anyio.Lock()
-        await super().__aenter__()
-        if self._head is not None:
-            try:
-                await self.write(self._begin_head, is_essential=True)
-            except BaseException:
-                await super().__aexit__(None, None, None)
-                raise
-            self._commit.after = self._advance_head
-        return self
-
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await super().__aexit__(exc_type, exc, traceback)
-        if self._head is not None:  # the thread that used it has ended
-            self._head.end()
+        self._head = head
+        if head is not None:
+            database.observers.append(_HeadObserver(head, self._find_newest))
 
     async def audit_append(self, entry: AuditEntry, *, is_essential: bool = False) -> AuditRow:
-        """Write an entry behind all others."""
+        """Write an entry behind all others; an essential one also when the disk is full.
+
+        Raises:
+            InvalidDataError: the details are not a JSON object, or another field has no JSON.
+            TooLargeError: the entry is beyond what the log takes.
+        """
         fields = check_entry(entry)
-        return await self.write(
+        return await self.database.write(
             lambda connection: self._append(connection, entry, fields),
             is_single=True,
             is_essential=is_essential,
@@ -166,25 +155,29 @@ class SqliteAudit(Database):
     ) -> AuditPage:
         """Rows that are like `where`, newest first, from in front of row `before`."""
         check_limit(limit)
-        check_before(before)
-        query = _Query(limit, check_where(where))
-        (first, _), newest = await self.read(_span)
+        _check_before(before)
+        query = _Query(limit, _check_where(where))
+        (first, _), newest = await self.database.read(_span)
         top = newest if before is None else min(newest, before - 1)
         # In windows, because there is no index: nobody shall wait long behind a rare find.
         while top > first and not query.is_full:
             floor = max(top - WINDOW_ROWS, first)
-            await self.read(partial(query.take, top=top, floor=floor))
+            await self.database.read(partial(query.take, top=top, floor=floor))
             top = floor
         return query.page()
 
     async def audit_verify(self, *, expected_head: str | None = None) -> AuditVerdict:
-        """Prove the chain from its anchor to its end, or name the first broken row."""
+        """Prove the chain from its anchor to its end, or name the first broken row.
+
+        A log that lost its newest rows while no daemon ran is whole in itself. `expected_head`, a
+        head that was noted outside, must be somewhere in the chain, and so proves all before it.
+        """
         async with self._walking:
             anchor, end = await self._ends()
             walk = ChainWalk(*anchor, expected_head=expected_head)
             while walk.seq < end:
                 start = walk.seq
-                holds = await self.read(partial(walk_chunk, walk=walk, end=end))
+                holds = await self.database.read(partial(walk_chunk, walk=walk, end=end))
                 if not holds or walk.seq == start:
                     break
             return walk.verdict(end)
@@ -195,69 +188,89 @@ class SqliteAudit(Database):
         if head is None:
             return None
         # In the writing thread: between two commits the file and the table must agree.
-        return await self.write(lambda _: head.report(), is_essential=True)
+        return await self.database.write(lambda _: head.report(), is_essential=True)
 
     async def audit_accept(self, base: Place | None) -> None:
         """Take the end of the log as it is; with `base` archives begin behind that row."""
         head = self._head
         if head is not None:
-            await self.write(lambda _: head.accept(base), is_essential=True)
+            await self.database.write(lambda _: head.accept(base), is_essential=True)
 
     async def audit_rotate(self, keep: int, archive: Callable[[Sequence[AuditRow]], None]) -> int:
-        """Hand all but the newest `keep` rows to `archive`, then forget them; tells how many."""
+        """Hand all but the newest `keep` rows to `archive`, then forget them; tells how many.
+
+        `archive` is called in a thread, with one part after another, oldest first. If it raises,
+        nothing is deleted. After a crash it may be handed the same rows again.
+
+        Raises:
+            ConflictError: a row that should go is broken; rotation would hide that.
+        """
         check_keep(keep)
         async with self._walking:
             anchor, newest = await self._ends()
             first, end = anchor[0], newest - keep
             walk = ChainWalk(*anchor)
             while walk.seq < end:
-                rows = await self.read(partial(_chunk, after=walk.seq, end=end))
+                rows = await self.database.read(partial(_chunk, after=walk.seq, end=end))
                 if not rows or not walk.walk(rows):
                     raise cannot_rotate(walk.verdict(end))
                 await to_thread.run_sync(archive, rows)
             # Step by step, each whole in itself: nobody waits long behind a large deletion.
             for step in range(first, end, CHUNK_ROWS):
-                await self.write(partial(_forget, seq=min(step + CHUNK_ROWS, end)))
+                await self.database.write(partial(_forget, seq=min(step + CHUNK_ROWS, end)))
             return max(end - first, 0)
 
     async def _ends(self) -> tuple[tuple[int, str], int]:
         """The anchor, and the number of the newest row."""
         # Asked from the writer, who remembers the newest row also when it is gone from the file.
-        newest, _ = await self.write(self._find_newest, is_essential=True)
-        return await self.read(_anchor), newest
+        newest, _ = await self.database.write(self._find_newest, is_essential=True)
+        return await self.database.read(_anchor), newest
 
     def _append(self, connection: Connection, entry: AuditEntry, fields: bytes) -> AuditRow:
         seq, previous = self._find_newest(connection)
         row = AuditRow(seq + 1, entry, previous, chain_hash(fields, seq + 1, previous))
         connection.execute(_INSERT, _to_values(row))
-        self._newest = (self._commit.undone, row.seq, row.hash)
+        self._newest = (self.database.undone, row.seq, row.hash)
         return row
 
-    def _begin_head(self, connection: Connection) -> None:
-        if self._head is not None:
-            is_first = any(step.endswith("_audit_head") for step in self.applied)
-            self._head.begin(AuditTable(connection), is_first=is_first)
-
-    def _advance_head(self, connection: Connection) -> None:
-        """Called by the writing thread behind a commit, before anybody is answered."""
-        if self._head is not None:
-            with suppress(sqlite3.Error, StoreError):  # then it is behind, until it can be read
-                self._head.advance(self._find_newest(connection))
-
     def _find_newest(self, connection: Connection) -> tuple[int, str]:
-        if self._newest is None or self._newest[0] != self._commit.undone:
+        if self._newest is None or self._newest[0] != self.database.undone:
             table = AuditTable(connection)
             if self._head is not None:
                 self._head.confirm(table)
-            self._newest = (self._commit.undone, *table.newest())
+            self._newest = (self.database.undone, *table.newest())
         return self._newest[1:]
+
+
+class _HeadObserver:
+    """Keeps the head in step with the table."""
+
+    def __init__(
+        self, head: HeadKeeper, find_newest: Callable[[Connection], tuple[int, str]]
+    ) -> None:
+        self._head = head
+        self._find_newest = find_newest
+
+    def opened(self, connection: Connection, applied: Sequence[str]) -> None:
+        """Compare the head with the table as it was found."""
+        is_first = any(step.endswith("_audit_head") for step in applied)
+        self._head.begin(AuditTable(connection), is_first=is_first)
+
+    def committed(self, connection: Connection) -> None:
+        """Note the newest row; when it cannot be read the head stays behind until it can."""
+        with suppress(sqlite3.Error, StoreError):
+            self._head.advance(self._find_newest(connection))
+
+    def closed(self) -> None:
+        """Say that no row comes any more."""
+        self._head.end()
 
 
 class _Query:
     """A page that is filled window by window, newest first."""
 
     def __init__(self, limit: int, given: dict[str, Any]) -> None:
-        conditions, self._parameters = to_sql(given)
+        conditions, self._parameters = _to_sql(given)
         self._sql = f"{_WINDOW} {conditions} ORDER BY seq DESC LIMIT :limit"
         self._limit = limit
         self._left = PAGE_BYTES

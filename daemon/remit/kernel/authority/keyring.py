@@ -20,8 +20,9 @@ from remit.kernel.authority.standing import (
     has_its_parent,
     record_of,
 )
+from remit.kernel.authority.store import MOST_ENDED
 from remit.kernel.authority.tokens import TokenRing
-from remit.kernel.store.protocol import MOST_ENDED, Store
+from remit.kernel.store.protocol import Store
 from remit.kernel.store.records import ClientKey
 from remit.model.agent import Agent
 from remit.model.event import Reason

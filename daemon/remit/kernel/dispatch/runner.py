@@ -16,7 +16,7 @@ import structlog
 from remit.errors import DeniedError, RemitError, StoreError, UnknownAgentError
 from remit.features.discovery.learning import Watch
 from remit.features.reviews.approval_records import Demand
-from remit.kernel.audit.summary import summary
+from remit.kernel.audit.log import summary
 from remit.kernel.dispatch.call import failure_of
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.handler import Handler

@@ -1,130 +1,32 @@
-"""What any store refuses, and the errors all stores share. Policy is the handlers' business."""
+"""What every table refuses of a value, and how a long list is cut into pages."""
 
-import re
+import math
+from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 import msgspec
 
-from remit.errors import (
-    ConflictError,
-    InvalidDataError,
-    LimitError,
-    NotFoundError,
-    TooLargeError,
-)
-from remit.kernel.store.records import StateQuota
-from remit.model.principal import OPERATOR_ID
-from remit_client.values import misfit
+from remit.errors import InvalidDataError, TooLargeError
 
 MAX_VALUE_BYTES = 16 * 1024 * 1024
 MAX_KEY_BYTES = 1024
-_MAX_NAME = 128
-_PUBLIC_KEY = re.compile(r"[0-9a-zA-Z.\-:+=^!/*?&<>()\[\]{}@%$#]{40}")
+PAGE_LIMIT = 100
+PAGE_BYTES = 512 * 1024
 _LAST_CHARACTER = 0x10FFFF
 _SURROGATES = range(0xD800, 0xE000)
+_MOST_SHOWN = 60
 
-
-def encode_value(value: object) -> bytes:
-    """The JSON of a state value that every format can carry.
-
-    Raises:
-        InvalidDataError: `value` has no JSON.
-        TooLargeError: its JSON is beyond 16 MiB.
-    """
-    found = misfit(value)
-    if found is not None:
-        raise InvalidDataError(
-            f"the value cannot be kept as JSON: {found.problem}",
-            hint="send text, numbers, true, false, null, lists and mappings of these",
-            details={"path": f"$.value{found.path[1:]}"},
-        )
-    data = msgspec.json.encode(value)
-    if len(data) > MAX_VALUE_BYTES:
-        raise TooLargeError(
-            f"the value has {len(data):,} bytes, the store takes {MAX_VALUE_BYTES:,}",
-            hint="keep large things in a file and store its path",
-            details={"limit": MAX_VALUE_BYTES, "size": len(data)},
-        )
-    return data
+T = TypeVar("T")
 
 
 def check_state_key(key: str) -> None:
     """Refuse a key that no store can keep."""
     if "\0" in key or not 0 < _byte_length(key) <= MAX_KEY_BYTES:
         raise InvalidDataError(
-            f"{_shown(key)} cannot be a state key",
+            f"{brief_text(key)} cannot be a state key",
             hint=f"write 1 to {MAX_KEY_BYTES} bytes of text without NUL, as in 'team/a/plan'",
             details={"path": "$.key"},
         )
-
-
-def check_client_key(name: str, public_key: str, *, path: str = "$.name") -> None:
-    """Refuse a name that could be taken for another principal, and what is no CURVE key."""
-    if name == OPERATOR_ID:
-        raise ConflictError(f"{name!r} is the operator's own name", hint="choose another name")
-    if not name.isprintable() or name != name.strip() or not 0 < len(name) <= _MAX_NAME:
-        raise InvalidDataError(
-            f"{_shown(name)} cannot be the name of a key or an agent",
-            hint=f"write 1 to {_MAX_NAME} printable characters, as in 'reviewer-1'",
-            details={"path": path},
-        )
-    if not _PUBLIC_KEY.fullmatch(public_key):
-        raise InvalidDataError(
-            "that is not a CURVE public key",
-            hint="send the 40 Z85 characters of the public key; never the secret one",
-            details={"path": "$.public_key"},
-        )
-
-
-def check_version(key: str, found: int, expected: int | None) -> None:
-    """Refuse a change that was made against another version than the one in force."""
-    if expected is not None and found != expected:
-        state = f"has version {found}" if found else "does not exist"
-        raise ConflictError(
-            f"{key!r} {state}, expected {expected or 'that it does not exist'}",
-            hint="read it again and repeat the change on what is there now",
-            details={"key": key, "version": found, "expected": expected},
-        )
-
-
-def check_quota(owner: str, quota: StateQuota, before: StateQuota, after: StateQuota) -> None:
-    """Refuse a write by which somebody has more of the state than it may; less is always fine."""
-    for name, most, was, now in (
-        ("max_state_keys", quota.keys, before.keys or 0, after.keys or 0),
-        ("max_state_bytes", quota.bytes, before.bytes or 0, after.bytes or 0),
-    ):
-        if most is not None and now > max(most, was):
-            what = name.removeprefix("max_state_")
-            raise LimitError(
-                f"{owner!r} would have {now:,} {what} of the state, and {most:,} are its limit",
-                hint="delete some with state:delete, or let an operator raise the limit",
-                details={"limit": name, "most": most, "used": was, "retry_after": None},
-            )
-
-
-def name_taken(name: str) -> ConflictError:
-    """The refusal of a second living key of one name."""
-    return ConflictError(
-        f"a key named {name!r} exists already",
-        hint=f"choose another name, or run 'remit key revoke {name}' first",
-        details={"name": name},
-    )
-
-
-def public_key_taken() -> ConflictError:
-    """The refusal of a public key that was seen before; it does not tell whose it is."""
-    return ConflictError(
-        "this public key was registered before",
-        hint="make a new key pair; a public key is registered once, also after revocation",
-    )
-
-
-def no_such_key(name: str) -> NotFoundError:
-    """The answer to revoking what does not live."""
-    return NotFoundError(
-        f"no living key is named {name!r}",
-        hint="'remit key list' shows the names",
-        details={"name": name},
-    )
 
 
 def after_prefix(prefix: str) -> str | None:
@@ -143,10 +45,73 @@ def check_text(text: str, path: str) -> None:
     """Refuse text that is not Unicode (a lone surrogate), before a database chokes on it."""
     if _byte_length(text) < 0:
         raise InvalidDataError(
-            f"{_shown(text)} is not Unicode text",
+            f"{brief_text(text)} is not Unicode text",
             hint="a lone surrogate has no UTF-8",
             details={"path": path},
         )
+
+
+def check_time(seconds: float, path: str) -> None:
+    """Refuse what is no moment: no database can compare NaN."""
+    if not math.isfinite(seconds):
+        raise InvalidDataError(
+            f"{seconds} is not a time",
+            hint="send seconds since the epoch",
+            details={"path": path},
+        )
+
+
+def check_json(data: bytes, path: str) -> None:
+    """Refuse what is not JSON, or too large."""
+    check_size(data, path)
+    try:
+        msgspec.json.decode(data)
+    except (ValueError, RecursionError, msgspec.MsgspecError) as error:
+        raise InvalidDataError(
+            f"this is not JSON: {error}", hint="send JSON text", details={"path": path}
+        ) from error
+
+
+def check_size(data: bytes, path: str) -> None:
+    """Refuse what is larger than any store takes."""
+    if len(data) > MAX_VALUE_BYTES:
+        raise TooLargeError(
+            f"this has {len(data):,} bytes, the store takes {MAX_VALUE_BYTES:,}",
+            hint="keep large things in a file and store its path",
+            details={"path": path, "limit": MAX_VALUE_BYTES, "size": len(data)},
+        )
+
+
+def check_limit(limit: int) -> None:
+    """Refuse a page without entries, or with more than anybody can count."""
+    if not 0 < limit < 2**31:
+        raise InvalidDataError(
+            f"a page of {limit} entries cannot be made",
+            hint="ask for at least one",
+            details={"path": "$.limit"},
+        )
+
+
+def cut(
+    rows: Iterable[T], limit: int, max_bytes: int, size: Callable[[T], int]
+) -> tuple[list[T], bool]:
+    """The first `limit` of `rows`, and whether there are more.
+
+    They are fewer when they would outgrow `max_bytes`, but at least one if there is one.
+    """
+    taken: list[T] = []
+    left = max_bytes
+    for row in rows:
+        left -= size(row)
+        if taken and (len(taken) == limit or left < 0):
+            return taken, True
+        taken.append(row)
+    return taken, False
+
+
+def brief_text(text: str) -> str:
+    """Text as an error shows it: one line, and no sign that a terminal obeys."""
+    return ascii(text if len(text) <= _MOST_SHOWN else text[: _MOST_SHOWN - 3] + "...")
 
 
 def _byte_length(text: str) -> int:
@@ -155,7 +120,3 @@ def _byte_length(text: str) -> int:
         return len(text.encode())
     except UnicodeEncodeError:
         return -1
-
-
-def _shown(text: str) -> str:
-    return ascii(text if len(text) <= 60 else text[:57] + "...")  # noqa: PLR2004 - one screen line

@@ -1,158 +1,46 @@
-"""An open SQLite file: one connection that writes, one that reads, each with its thread."""
+"""An open SQLite file: one connection that writes, one that reads, each with its thread.
+
+An acknowledged write (the call returned) is on the disk, and every later read sees it. A write
+whose caller was cancelled may or may not have happened. Closing finishes what was accepted. On a
+full disk what is essential is still written: rights that are taken away, and denials.
+"""
 
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Protocol, Self, TypeVar
 
 from anyio import to_thread
 
 from remit.errors import StoreError
-from remit.kernel.store.audit_head import HeadKeeper
-from remit.kernel.store.failures import full_error, is_full, store_error
+from remit.kernel.store.commit import GroupCommit, SnapshotRead
+from remit.kernel.store.failures import is_full, store_error
 from remit.kernel.store.reserve import Reserve
 from remit.kernel.store.schema import Migration, migrate, read_migrations
 from remit.kernel.store.stored_json import shown_text
-from remit.kernel.store.worker import Job, Worker
-
-# Group commit: all writes that wait become one transaction, and one wait for the disk.
-#
-# Each write runs in a savepoint of its own, so one that fails is undone alone; a single statement
-# needs none, because SQLite undoes it by itself. Nobody is answered before the commit, so an
-# acknowledged write is on the disk. When the transaction itself fails (disk full, file locked),
-# everybody in it is told so and nothing of it is kept. For what is essential there is a reserve:
-# on a full disk it is given back, and the essential writes are made again without the others.
-
-
-_CHECKPOINT_PAGES = 1000
-_CHECKPOINT_PAGES_FULL = 16
-
-
-class GroupCommit:
-    """Runs batches of writes; `commits` counts the transactions that reached the disk.
-
-    `undone` changes whenever anything was rolled back, and `lost` when a whole transaction was, so
-    that what a write remembers of the database outside of it can be told to be stale. Only the
-    writing thread may compare them. `after` is called in that thread behind each transaction,
-    before its callers are answered; it must not raise.
-    """
-
-    def __init__(self, path: str, reserve: Reserve | None = None) -> None:
-        self._path = path
-        self._reserve = reserve or Reserve()
-        self.commits = 0
-        self.undone = 0
-        self.lost = 0
-        self.after: Callable[[sqlite3.Connection], None] | None = None
-
-    def __call__(self, connection: sqlite3.Connection, jobs: Sequence[Job]) -> None:
-        """Run all jobs in one transaction, or fail them all; on a full disk the essential ones."""
-        if self._reserve.is_spent:
-            jobs = self._admit(connection, jobs)
-        error = self._commit(connection, jobs)
-        if error is not None and is_full(error) and self._reserve.release():
-            self._spare(connection)
-            _fail([job for job in jobs if not job.is_essential], self._path, error)
-            jobs = [job for job in jobs if job.is_essential]
-            for job in jobs:
-                job.error = job.result = None
-            error = self._commit(connection, jobs)
-        if error is not None:
-            _fail(jobs, self._path, error)
-
-    def _admit(self, connection: sqlite3.Connection, jobs: Sequence[Job]) -> Sequence[Job]:
-        """Those that may be written now: all when there is room again, else the essential ones."""
-        if self._reserve.can_write():
-            connection.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
-            return jobs
-        for job in jobs:
-            if not job.is_essential:
-                job.error = full_error(self._path)
-        return [job for job in jobs if job.is_essential]
-
-    def _spare(self, connection: sqlite3.Connection) -> None:
-        """Let the log grow as little as it can: what it holds goes into the file soon."""
-        connection.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES_FULL}")
-        try:
-            connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
-        except sqlite3.Error:  # the commit that follows tells better what is wrong
-            return
-
-    def _commit(self, connection: sqlite3.Connection, jobs: Sequence[Job]) -> sqlite3.Error | None:
-        try:
-            try:
-                connection.execute("BEGIN IMMEDIATE")
-                for job in jobs:
-                    self._run_alone(connection, job)
-                connection.execute("COMMIT")
-            except BaseException:
-                self.undone += 1
-                self.lost += 1
-                raise
-            finally:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-        except sqlite3.Error as error:
-            return error
-        self.commits += 1
-        if self.after is not None:
-            self.after(connection)
-        return None
-
-    def _run_alone(self, connection: sqlite3.Connection, job: Job) -> None:
-        if not job.is_single:
-            connection.execute("SAVEPOINT job")
-        job.run(connection)
-        if job.error is not None:
-            self._undo(connection, job)
-        if not job.is_single:
-            connection.execute("RELEASE job")
-
-    def _undo(self, connection: sqlite3.Connection, job: Job) -> None:
-        if isinstance(job.error, sqlite3.Error):
-            if not connection.in_transaction:
-                # SQLite gave up the whole transaction (disk full, read error): so must we.
-                error, job.error = job.error, None
-                raise error
-            job.error = store_error(self._path, job.error)
-        self.undone += 1
-        if not job.is_single:
-            connection.execute("ROLLBACK TO job")
-
-
-class SnapshotRead:
-    """Runs batches of reads, all on one snapshot that is newer than every acknowledged write."""
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-
-    def __call__(self, connection: sqlite3.Connection, jobs: Sequence[Job]) -> None:
-        """Run all jobs; one that fails does not harm the others."""
-        try:
-            try:
-                connection.execute("BEGIN")
-                for job in jobs:
-                    job.run(connection)
-                    if isinstance(job.error, sqlite3.Error):
-                        job.error = store_error(self._path, job.error)
-            finally:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-        except sqlite3.Error as error:
-            _fail(jobs, self._path, error)
-
-
-def _fail(jobs: Sequence[Job], path: str, error: sqlite3.Error) -> None:
-    """Tell everybody who has no error of their own; an error object is never shared."""
-    for job in jobs:
-        if job.error is None:
-            job.error = store_error(path, error)
-
+from remit.kernel.store.worker import Worker
 
 T = TypeVar("T")
+
+
+class Observer(Protocol):
+    """Whoever keeps something outside of the database in step with it, as the audit its head."""
+
+    def opened(self, connection: sqlite3.Connection, applied: Sequence[str]) -> None:
+        """Begin, in the first transaction; `applied` are the migrations that this opening made."""
+
+    def committed(self, connection: sqlite3.Connection) -> None:
+        """Follow a transaction, in the writing thread and before its callers are answered.
+
+        It must not raise.
+        """
+
+    def closed(self) -> None:
+        """End, when nothing is written any more."""
 
 
 class Database:
@@ -165,7 +53,6 @@ class Database:
         clock: Callable[[], float] = time.time,
         lock_wait: float = 2.0,
         reserve: Reserve | None = None,
-        head: HeadKeeper | None = None,
         migrations: Sequence[Migration] | None = None,
     ) -> None:
         """Name the file; nothing is touched before `async with`.
@@ -175,7 +62,6 @@ class Database:
             clock: tells the seconds since the epoch.
             lock_wait: seconds to wait for an outsider (a shell, a backup) that locks the file.
             reserve: the room on the disk that is kept for what is essential.
-            head: keeps the head of the audit outside of the file.
             migrations: the steps to apply instead of the shipped ones.
         """
         self.path = path
@@ -183,9 +69,9 @@ class Database:
         self.clock = clock
         self._migrations = read_migrations() if migrations is None else migrations
         self._reserve = reserve or Reserve()
-        self._head = head
         self.applied: tuple[str, ...] = ()
-        """The steps that this opening had to apply."""
+        """The migrations that this opening had to make."""
+        self.observers: list[Observer] = []
         self._commit = GroupCommit(path, self._reserve)
         self._writer: Worker | None = None
         self._reader: Worker | None = None
@@ -194,6 +80,16 @@ class Database:
     def commits(self) -> int:
         """How many transactions reached the disk since the database was opened."""
         return self._commit.commits
+
+    @property
+    def undone(self) -> int:
+        """Changes whenever a write was undone: what a write has remembered of rows may be wrong."""
+        return self._commit.undone
+
+    @property
+    def lost(self) -> int:
+        """Changes whenever a whole transaction was lost, or the file was opened again."""
+        return self._commit.lost
 
     @property
     def is_full(self) -> bool:
@@ -231,8 +127,18 @@ class Database:
 
     async def __aenter__(self) -> Self:
         writing, reading = await to_thread.run_sync(self._connect)
+        self._commit.forget()
+        self._commit.after = None
         self._writer = Worker("remit-store-writer", writing, self._commit)
         self._reader = Worker("remit-store-reader", reading, SnapshotRead(self.path))
+        try:
+            for observer in self.observers:
+                begin = partial(observer.opened, applied=self.applied)
+                await self.write(begin, is_essential=True)
+        except BaseException:
+            await self._close()
+            raise
+        self._commit.after = self._committed
         return self
 
     async def __aexit__(
@@ -241,9 +147,18 @@ class Database:
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        await self._close()
+        for observer in self.observers:
+            observer.closed()
+
+    async def _close(self) -> None:
         # The writer closes last: the last connection folds the write-ahead log into the file.
         await self._open(self._reader).close()
         await self._open(self._writer).close()
+
+    def _committed(self, connection: sqlite3.Connection) -> None:
+        for observer in self.observers:
+            observer.committed(connection)
 
     def _open(self, worker: Worker | None) -> Worker:
         if worker is None:
@@ -274,6 +189,13 @@ class Database:
         except BaseException:
             writing.close()
             raise
+
+
+class Rows:
+    """The rows of a table or a few: queries over a database that somebody else opens and closes."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
 
 
 def _connect(path: str, mode: str, lock_wait: float) -> sqlite3.Connection:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Protocol, Self, Unpack
 
+from remit.kernel.store.checks import PAGE_BYTES, PAGE_LIMIT
 from remit.kernel.store.file_protocol import FileStore
 from remit.kernel.store.records import (
     AgentRecord,
@@ -33,11 +34,6 @@ from remit.kernel.store.records import (
     TokenRecord,
 )
 from remit.model.event import MAX_WAITING_BYTES
-
-MOST_ENDED = 10_000
-"""Names of those who are gone that are remembered; the oldest go first."""
-PAGE_LIMIT = 100
-PAGE_BYTES = 512 * 1024
 
 
 class StateStore(Protocol):

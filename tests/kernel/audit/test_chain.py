@@ -10,10 +10,10 @@ import pytest
 from tests.contract.stores import audit_entry
 from tests.kernel.store.gate import Gate, let_all_start
 
+from remit.app.store import SqliteStore
 from remit.errors import ConflictError, StoreError
-from remit.kernel.store.audit_chain import check_entry
+from remit.kernel.audit.chain import check_entry
 from remit.kernel.store.records import AuditRow, AuditVerdict
-from remit.kernel.store.sqlite import SqliteStore
 
 GUARDS = (
     "audit_is_never_changed",
@@ -142,7 +142,7 @@ async def test_a_moved_anchor_does_not_hide_deleted_rows(path: str) -> None:
 async def test_no_mistake_of_ours_can_change_the_log(path: str, statement: str) -> None:
     async with SqliteStore(path) as store:
         with pytest.raises(StoreError):
-            await store.write(lambda connection: connection.execute(statement).fetchall())
+            await store.database.write(lambda connection: connection.execute(statement).fetchall())
         verdict = await store.audit_verify()
     assert (verdict.ok, verdict.rows) == (True, 10)
 
@@ -175,7 +175,7 @@ async def test_a_broken_log_is_not_rotated_because_that_would_hide_it(path: str)
 async def test_a_long_log_is_walked_rotated_and_searched_in_parts(
     path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("remit.kernel.audit.table.CHUNK_ROWS", 3)
+    monkeypatch.setattr("remit.kernel.audit.chain.CHUNK_ROWS", 3)
     monkeypatch.setattr("remit.kernel.audit.store.CHUNK_ROWS", 3)
     monkeypatch.setattr("remit.kernel.audit.store.WINDOW_ROWS", 2)
     parts: list[Sequence[AuditRow]] = []
@@ -191,7 +191,7 @@ async def test_a_long_log_is_walked_rotated_and_searched_in_parts(
 async def test_an_archive_that_fails_on_a_later_part_deletes_nothing(
     path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("remit.kernel.audit.table.CHUNK_ROWS", 3)
+    monkeypatch.setattr("remit.kernel.audit.chain.CHUNK_ROWS", 3)
     monkeypatch.setattr("remit.kernel.audit.store.CHUNK_ROWS", 3)
 
     def fail_later(rows: Sequence[AuditRow]) -> None:
@@ -226,7 +226,7 @@ async def test_what_is_rolled_back_between_two_rows_does_not_break_the_chain(
 
         async def fail() -> None:
             with pytest.raises((failure, StoreError)):
-                await store.write(append_and_fail)
+                await store.database.write(append_and_fail)
 
         async def append(number: int) -> None:
             # SystemExit takes its whole batch along, and everybody in it is told so.
@@ -236,7 +236,7 @@ async def test_what_is_rolled_back_between_two_rows_does_not_break_the_chain(
         with anyio.fail_after(10):
             first = await store.audit_append(entry)
             async with anyio.create_task_group() as group:
-                group.start_soon(store.write, gate)
+                group.start_soon(store.database.write, gate)
                 await gate.entered()
                 group.start_soon(append, 1)
                 group.start_soon(fail)

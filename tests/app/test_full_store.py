@@ -101,7 +101,7 @@ async def test_a_full_disk_is_told_by_health_readiness_and_metrics(
     desk: Desk, store: FillingStore
 ) -> None:
     assert (await desk.ask("operator", "system:health"))["status"] == "ok"
-    store._reserve.is_spent = True
+    store.database._reserve.is_spent = True
     health = await desk.ask("operator", "system:health")
     assert (health["status"], health["disk_full"]) == ("disk_full", True)
     (problem,) = await problems_of(desk.services)

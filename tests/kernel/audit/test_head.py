@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from tests.contract.stores import audit_entry
 
+from remit.app.store import SqliteStore
 from remit.errors import StoreError
-from remit.kernel.store.audit_head import SIZE, Head, HeadFile, HeadKeeper
+from remit.kernel.audit.head import SIZE, Head, HeadFile, HeadKeeper
 from remit.kernel.store.records import AuditHead
-from remit.kernel.store.sqlite import SqliteStore
 
 SECRET = "s" * 40
 
@@ -56,7 +56,7 @@ async def test_a_write_that_is_undone_moves_no_head(path: Path) -> None:
             raise ZeroDivisionError
 
         with pytest.raises(ZeroDivisionError):
-            await store.write(fail)
+            await store.database.write(fail)
         assert (await head_of(store)).seq == 1
         await append(store, 2.0)
         head = await head_of(store)

@@ -22,7 +22,7 @@ from typing import Protocol
 import msgspec
 
 from remit.errors import StoreError
-from remit.kernel.store.audit_chain import GENESIS
+from remit.kernel.audit.chain import GENESIS, Place
 from remit.kernel.store.records import AuditHead
 
 SIZE = 2048
@@ -31,9 +31,6 @@ MOST_SECONDS_BEHIND = 10.0
 _MOST_TEXT = 300
 _SYNC_SECONDS = 1.0
 _PERSON = b"remit.audit.head"
-
-Place = tuple[int, str]
-"""The number of a row and its hash."""
 
 
 class Head(msgspec.Struct, frozen=True):

@@ -4,21 +4,40 @@ A row's hash is the SHA-256, in hex, of the hash of the row before it (64 hex di
 the row's own JSON: the fields of the entry and `seq`, keys sorted, no spaces, UTF-8, and `details`
 as the text that was sent. So nobody can change, take out, put in or swap rows without making all
 later hashes anew, and nobody can do that unseen while somebody remembers a later hash.
+
+The table of the rows is read here too: by the store, and by proofs beside a daemon.
 """
 
 import math
-from collections.abc import Iterable
+import sqlite3
+from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from typing import Any
 
 import msgspec
 
-from remit.errors import ConflictError, InvalidDataError, TooLargeError
+from remit.errors import ConflictError, InvalidDataError, StoreError, TooLargeError
+from remit.kernel.store.checks import cut
 from remit.kernel.store.records import AuditEntry, AuditRow, AuditVerdict
+
+Connection = sqlite3.Connection
+Place = tuple[int, str]
+"""The number of a row and its hash."""
 
 GENESIS = "0" * 64
 MAX_ENTRY_BYTES = 256 * 1024
 _MAX_INTEGER = 2**63 - 1
+CHUNK_ROWS = 1000
+CHUNK_BYTES = 4 * 1024 * 1024
+COLUMNS = """
+seq, at, principal, event, outcome, reason, decision, revision, origin, details, previous, hash
+"""
+SELECT = f"SELECT {COLUMNS} FROM audit"  # noqa: S608 - the columns are ours
+_CHUNK = f"{SELECT} WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?"
+_ANCHOR = "SELECT seq, hash FROM audit_anchor"
+_LAST = "SELECT seq, hash FROM audit ORDER BY seq DESC LIMIT 1"
+_HASH = "SELECT hash FROM audit WHERE seq = ?"
+_SPAN = "SELECT max(at) - min(at) FROM audit WHERE seq > ?"
 
 
 class _Fields(msgspec.Struct, gc=False):
@@ -164,3 +183,59 @@ def check_keep(keep: int) -> None:
         raise InvalidDataError(
             f"{keep} rows cannot be kept", hint="keep 0 or more", details={"path": "$.keep"}
         )
+
+
+class AuditTable:
+    """The table behind a connection, at this moment."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def anchor(self) -> Place:
+        """The last row that was rotated away."""
+        found = self._connection.execute(_ANCHOR).fetchone()
+        if found is None:
+            raise StoreError("the anchor of the audit is gone", hint="restore a backup of the home")
+        return int(found[0]), str(found[1])
+
+    def newest(self) -> Place:
+        """The newest row, or the anchor."""
+        found = self._connection.execute(_LAST).fetchone()
+        return self.anchor() if found is None else (int(found[0]), str(found[1]))
+
+    def hash_of(self, seq: int) -> str | None:
+        """The hash of a row, if it is there."""
+        found = self._connection.execute(_HASH, (seq,)).fetchone()
+        return None if found is None else str(found[0])
+
+    def seconds_behind(self, seq: int) -> float:
+        """The time between the first and the last row behind row `seq`."""
+        (found,) = self._connection.execute(_SPAN, (seq,)).fetchone()
+        return float(found or 0.0)
+
+    def chunk(self, *, after: int, end: int) -> list[AuditRow]:
+        """The next rows; damaged text comes along, so that a walk can name its row."""
+        connection = self._connection
+        connection.text_factory = lambda data: data.decode(errors="surrogateescape")
+        try:
+            found = map(to_row, connection.execute(_CHUNK, (after, end, CHUNK_ROWS)))
+            rows, _ = cut(found, CHUNK_ROWS, CHUNK_BYTES, entry_size)
+            return rows
+        finally:
+            connection.text_factory = str
+
+    def chunks(self, *, after: int, end: int) -> Iterator[list[AuditRow]]:
+        """All rows, a chunk at a time."""
+        while after < end and (rows := self.chunk(after=after, end=end)):
+            yield rows
+            after = rows[-1].seq
+
+
+def walk_chunk(connection: Connection, *, walk: ChainWalk, end: int) -> bool:
+    """Go on with a walk; tells whether all rows of the chunk hold."""
+    return walk.walk(AuditTable(connection).chunk(after=walk.seq, end=end))
+
+
+def to_row(values: tuple[Any, ...]) -> AuditRow:
+    """A row as it is kept, as a value."""
+    return AuditRow(values[0], AuditEntry(*values[1:10]), values[10], values[11])

@@ -48,24 +48,30 @@ def test_the_operator_is_told_who_was_revoked_and_who_never_was(site: Site) -> N
         assert operator.call("permission:check", data)["reason"] == "granted"
 
 
+@pytest.fixture(scope="module")
+def bereft(daemon: Daemon) -> Daemon:
+    """A daemon that somebody has left."""
+    part_with(daemon)
+    return daemon
+
+
 @pytest.mark.parametrize(("name", "reason"), GONE.items())
-def test_can_and_why_say_so_and_end_with_one(site: Site, name: str, reason: str) -> None:
-    with site.serving() as daemon:
-        part_with(daemon)
-        can = site.run("can", name, "state:get", "--json")
-        assert (can.returncode, json.loads(can.stdout)["reason"]) == (1, reason)
-        why = site.run("why", name, "state:get")
-        assert why.returncode == 1
-        assert reason in why.stdout
-        assert f"({reason})" in site.run("can", name, "state:get").stdout
+def test_can_and_why_say_so_and_end_with_one(bereft: Daemon, name: str, reason: str) -> None:
+    site = bereft.site
+    can = site.run("can", name, "state:get", "--json")
+    assert (can.returncode, json.loads(can.stdout)["reason"]) == (1, reason)
+    why = site.run("why", name, "state:get")
+    assert why.returncode == 1
+    assert reason in why.stdout
+    assert f"({reason})" in site.run("can", name, "state:get").stdout
 
 
-def test_can_suggests_what_was_probably_meant(site: Site) -> None:
-    with site.serving():
-        done = site.run("can", "obsever", "state:get")
-        assert done.returncode == 1
-        assert "did you mean 'observer'?" in done.stderr
-        assert site.run("can", "observer", "state:get").returncode == 0
+def test_can_suggests_what_was_probably_meant(daemon: Daemon) -> None:
+    site = daemon.site
+    done = site.run("can", "obsever", "state:get")
+    assert done.returncode == 1
+    assert "did you mean 'observer'?" in done.stderr
+    assert site.run("can", "observer", "state:get").returncode == 0
 
 
 def test_the_audit_tells_the_two_apart(site: Site) -> None:

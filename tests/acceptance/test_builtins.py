@@ -27,8 +27,10 @@ def names(client: Client, session: str | None = None) -> list[str]:
     return [entry["name"] for entry in listed["entries"]]
 
 
-def test_an_executor_has_a_clock_a_task_list_and_files_under_their_own_names(site: Site) -> None:
-    with site.serving() as daemon, daemon.client("ann", "executor") as ann:
+def test_an_executor_has_a_clock_a_task_list_and_files_under_their_own_names(
+    daemon: Daemon,
+) -> None:
+    with daemon.client("ann", "executor") as ann:
         tools = ann.call("system:discover", {"level": "full", "format": "mcp"})["tools"]
         shown = {tool["name"] for tool in tools}
         files = {"read_file", "write_file", "list_directory", "grep_files", "delete_file"}
@@ -41,8 +43,8 @@ def test_an_executor_has_a_clock_a_task_list_and_files_under_their_own_names(sit
             ann.call("math:add", {"a": 1, "b": 2})
 
 
-def test_a_tester_calculates_and_looks_at_the_weather(site: Site) -> None:
-    with site.serving() as daemon, daemon.client("tim", "tester") as tim:
+def test_a_tester_calculates_and_looks_at_the_weather(daemon: Daemon) -> None:
+    with daemon.client("tim", "tester") as tim:
         assert tim.call("math:divide", {"a": 1, "b": 4})["result"] == 0.25
         assert tim.call("weather:get_weather", {"city": "Oslo"})["is_mock"] is True
         with pytest.raises(remit_client.RemitError) as caught:
@@ -53,8 +55,8 @@ def test_a_tester_calculates_and_looks_at_the_weather(site: Site) -> None:
         assert caught.value.code == "invalid_data"
 
 
-def test_what_is_announced_is_listed_and_given_to_nobody(site: Site) -> None:
-    with site.serving() as daemon, daemon.operator() as operator:
+def test_what_is_announced_is_listed_and_given_to_nobody(daemon: Daemon) -> None:
+    with daemon.operator() as operator:
         for name in ("research", "sandbox"):
             found = operator.call("capability:get", {"id": name})
             assert found["status"] == "coming_soon"
@@ -82,8 +84,8 @@ def test_files_survive_a_restart_and_stay_with_their_session(site: Site) -> None
             assert names(later, "work") == []
 
 
-def test_a_child_that_was_spawned_into_a_session_shares_its_files(site: Site) -> None:
-    with site.serving() as daemon, daemon.client("carl", "coordinator") as carl:
+def test_a_child_that_was_spawned_into_a_session_shares_its_files(daemon: Daemon) -> None:
+    with daemon.client("carl", "coordinator") as carl:
         carl.call("session:open", {"session": "work"})
         carl.call("file:write_file", {"path": "/task", "content": "count"}, session="work")
         spawn = {"profile": "executor", "agent_id": "inside", "session": "work"}
@@ -99,8 +101,9 @@ def test_a_child_that_was_spawned_into_a_session_shares_its_files(site: Site) ->
         assert names(carl, "work") == []
 
 
-def test_no_path_of_the_machine_is_reached(site: Site) -> None:
-    with site.serving() as daemon, daemon.client("eve", "executor") as eve:
+def test_no_path_of_the_machine_is_reached(daemon: Daemon) -> None:
+    site = daemon.site
+    with daemon.client("eve", "executor") as eve:
         for path in ("/etc/passwd", str(site.home / "remit.db")):
             with pytest.raises(remit_client.RemitError) as caught:
                 eve.call("file:read_file", {"path": path})
@@ -126,18 +129,18 @@ def test_limits_are_those_of_the_settings(site: Site) -> None:
         assert caught.value.code == "limit_exceeded"
 
 
-def test_ten_thousand_tasks_are_refused_and_the_connection_goes_on(site: Site) -> None:
+def test_ten_thousand_tasks_are_refused_and_the_connection_goes_on(daemon: Daemon) -> None:
     todos = [{"content": "Go", "activeForm": "Going", "status": "pending"}] * 10_000
-    with site.serving() as daemon, daemon.client("ann", "executor") as ann:
+    with daemon.client("tom", "executor") as tom:
         with pytest.raises(remit_client.RemitError) as caught:
-            ann.call("todo:write_todos", {"todos": todos})
+            tom.call("todo:write_todos", {"todos": todos})
         assert caught.value.code == "too_large"
-        assert ann.call("todo:write_todos", {"todos": []})["counts"]["total"] == 0
+        assert tom.call("todo:write_todos", {"todos": []})["counts"]["total"] == 0
 
 
-def test_a_largest_file_of_any_bytes_can_be_written_and_read_back(site: Site) -> None:
+def test_a_largest_file_of_any_bytes_can_be_written_and_read_back(daemon: Daemon) -> None:
     content = base64.b64encode(bytes(range(256)) * 2048).decode()
     data = {"path": "/large", "content": content, "encoding": "base64"}
-    with site.serving() as daemon, daemon.client("ann", "executor") as ann:
-        assert ann.call("file:write_file", data)["size_bytes"] == 524_288
-        assert ann.call("file:read_file", {"path": "/large"})["content"] == content
+    with daemon.client("lou", "executor") as lou:
+        assert lou.call("file:write_file", data)["size_bytes"] == 524_288
+        assert lou.call("file:read_file", {"path": "/large"})["content"] == content

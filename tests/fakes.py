@@ -3,36 +3,70 @@
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
 from tests.stores import TemporaryStore
 
-from remit.app.assemble import Cards, make_services
-from remit.app.handlers import BUILT_IN
+from remit.app.features import event_modules
+from remit.app.kernel import build_services, make_kernel
 from remit.config.definitions.files import Files, read_files, starter_dir
+from remit.config.settings.load import load_settings
+from remit.config.settings.table import Settings
+from remit.features.cards.config import AwarenessConfig
+from remit.features.cards.library import CardLibrary
+from remit.features.cards.scorers import load_scorers
+from remit.features.cards.setup import CardOptions
+from remit.features.discovery.search_engine import plain_engine
+from remit.features.discovery.setup import SearchOptions
 from remit.kernel.authority.handlers import HandlerTable
 from remit.kernel.authority.keyring import KeyRing
 from remit.kernel.authority.revision import Authority
 from remit.kernel.dispatch.dispatcher import Dispatcher
 from remit.kernel.dispatch.handler import Handler
+from remit.kernel.dispatch.kernel import Startup
 from remit.kernel.dispatch.loading import load_handlers
 from remit.kernel.dispatch.registry import REGISTRY
+from remit.kernel.store.protocol import Store
 from remit.model.agent import Agent, AgentSpec
 from remit.model.principal import OPERATOR, Principal
+from remit.text.words import estimate_tokens
 from remit_client.wire import Answer
 
 
 def built_in_handlers() -> dict[str, Handler]:
     """The handlers that come with remit, and no others that a test has registered."""
-    assert load_handlers(BUILT_IN, trusted=True) == ()
+    assert load_handlers(event_modules(), trusted=True) == ()
     found = REGISTRY.handlers()
     return {name: handler for name, handler in found.items() if _is_ours(handler)}
 
 
 def _is_ours(handler: Handler) -> bool:
-    return handler.function.__module__ in BUILT_IN
+    return handler.function.__module__ in event_modules()
 
 
 def starter_files() -> Files:
     return read_files(starter_dir() / "capabilities.yaml", starter_dir() / "compositions")
+
+
+def default_settings(**changes: Any) -> Settings:
+    """The settings of a daemon that nobody has configured, but for these."""
+    found = load_settings({}, {"HOME": "/nonexistent"}, "/nonexistent")
+    return msgspec.structs.replace(found, **changes)
+
+
+def startup(store: Store, *parts: object, **settings: Any) -> Startup:
+    """What a daemon starts from that reads no folder, with parts of a test's own."""
+    start = Startup(default_settings(**settings), store)
+    start.put(SearchOptions(plain_engine), NO_CARDS, *parts)
+    return start
+
+
+NO_CARDS = CardOptions(
+    make_library=lambda: CardLibrary(()),
+    make_scorers=load_scorers,
+    count=estimate_tokens,
+    config=AwarenessConfig(),
+    has_own=lambda: True,
+)
 
 
 def texts(catalogue: str, **compositions: str) -> Files:
@@ -51,23 +85,19 @@ class Desk:
         handlers: Mapping[str, Handler],
         files: Files,
         *,
-        cards: Cards | None = None,
+        cards: CardOptions = NO_CARDS,
         store: TemporaryStore | None = None,
     ) -> None:
         self.files = files
         self.store = store or TemporaryStore()
         self.authority = Authority(HandlerTable(handlers), lambda: self.files)
         self.keyring = KeyRing("operator-key", self.authority.fleet)
-        self.services = make_services(
-            self.authority,
-            self.store,
-            self.keyring,
-            clock=lambda: 0.0,
-            wall_clock=lambda: 0.0,
-            cards=cards,
+        kernel = make_kernel(
+            self.authority, self.store, self.keyring, clock=lambda: 0.0, wall_clock=lambda: 0.0
         )
-        self.counters = self.services.counters
-        self.dispatcher = Dispatcher(self.services, timeout=5)
+        self.kernel = build_services(kernel, startup(self.store, cards))
+        self.counters = self.kernel.counters
+        self.dispatcher = Dispatcher(self.kernel, timeout=5)
 
     async def answer(self, who: str, event: str, data: Any = None) -> Answer:
         """The whole answer that the operator, or the agent of a profile, is given."""

@@ -49,7 +49,7 @@ class Family(Desk):
         return found or Principal(who)
 
     async def client(self, name: str, profile: str) -> None:
-        await self.keyring.add(self.services.store, name, public_key(), profile)
+        await self.keyring.add(self.kernel.store, name, public_key(), profile)
 
     async def spawn(self, who: str, agent_id: str, profile: str = "", **more: Any) -> Any:
         data = {"agent_id": agent_id, "public_key": public_key()} | more

@@ -7,14 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-from tests.fakes import built_in_handlers, texts
+from tests.fakes import built_in_handlers, startup, texts
 from tests.stores import TemporaryStore
 
-from remit.app.assemble import make_services
+from remit.app.kernel import build_services, make_kernel
 from remit.errors import UnavailableError
 from remit.features.upstreams.client.state import CallOutcome, Health, Listing, OnListed, Progress
 from remit.features.upstreams.router import UpstreamRouter, upstream_handler
 from remit.features.upstreams.server import UpstreamSources, restore_servers
+from remit.features.upstreams.service import Upstreams
 from remit.kernel.authority.handlers import HandlerTable
 from remit.kernel.authority.keyring import KeyRing
 from remit.kernel.authority.revision import Authority
@@ -123,18 +124,18 @@ class OutsideDesk:
         shared = "  outside:\n    description: x\n    event_patterns: ['mcp:*']\n"
         files = texts(shared + self._extra, **self._profiles)
         self.authority = Authority(restored.table, lambda: files)
-        self.services = make_services(
+        store = TemporaryStore(clock=lambda: self.now)
+        kernel = make_kernel(
             self.authority,
-            TemporaryStore(clock=lambda: self.now),
+            store,
             KeyRing("operator-key", self.authority.fleet),
             clock=lambda: self.now,
             wall_clock=lambda: self.now,
-            upstream_sources=UpstreamSources(
-                self._read_now, self.folder, self._make_link, restored
-            ),
         )
-        self.dispatcher = Dispatcher(self.services, timeout=5)
-        async with self.services.upstreams.running():
+        outside = UpstreamSources(self._read_now, self.folder, self._make_link, restored)
+        self.kernel = build_services(kernel, startup(store, outside))
+        self.dispatcher = Dispatcher(self.kernel, timeout=5)
+        async with self.kernel.service(Upstreams).running():
             yield
 
     @property
@@ -156,7 +157,7 @@ class OutsideDesk:
         return answer.data
 
     async def refresh(self, server: str) -> None:
-        await self.services.upstreams.ask(self.services.upstreams.servers[server])
+        await self.kernel.service(Upstreams).ask(self.kernel.service(Upstreams).servers[server])
 
     async def decide(self, id_: str, decision: str) -> Answer:
         await self.ask("review:list", {"kind": "tool"})

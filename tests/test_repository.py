@@ -187,7 +187,7 @@ SHAPE = {
 }
 MODULES_IN_A_FOLDER = 20
 LONG, SHORT = 400, 30
-LARGE_FOLDERS = {"app", "features/discovery", "kernel/dispatch", "policy"}
+LARGE_FOLDERS = {"features/cards", "app", "features/discovery", "kernel/dispatch", "policy"}
 LONG_MODULES = {"remit.kernel.store.protocol"}
 SHORT_MODULES = {
     "remit.__main__",

@@ -104,6 +104,6 @@ async def test_a_full_disk_is_told_by_health_readiness_and_metrics(
     store.database._reserve.is_spent = True
     health = await desk.ask("operator", "system:health")
     assert (health["status"], health["disk_full"]) == ("disk_full", True)
-    (problem,) = await problems_of(desk.services)
+    (problem,) = await problems_of(desk.kernel)
     assert "full" in problem
-    assert numbers_of(desk.services)["disk_full"] == 1
+    assert numbers_of(desk.kernel)["disk_full"] == 1

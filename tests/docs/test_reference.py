@@ -15,7 +15,7 @@ from tests.docs.pages import ROOT, blocks, codes, rows, sections
 
 import remit.errors
 import remit_client.errors
-from remit.app.handlers import BUILT_IN
+from remit.app.features import event_modules
 from remit.app.schemas import capability_schema, composition_schema
 from remit.cli.main import remit as command_line
 from remit.config.definitions.capabilities import CAPABILITY_FIELDS, MOUNT
@@ -33,9 +33,9 @@ from remit.features.skills.skill_file import SKILL_KEYS
 from remit.features.tools.formats import parameters
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.handler import Handler
-from remit.kernel.dispatch.injection import GIVEN
 from remit.kernel.dispatch.loading import load_handlers
 from remit.kernel.dispatch.registry import REGISTRY, event_handler
+from remit.kernel.dispatch.signature import INJECTED
 from remit.model.capability import STATUSES
 from remit.model.composition import VARIABLE_TYPES
 from remit.model.event import MisplacedHandlerError, Reason, TakenEventError
@@ -120,12 +120,12 @@ def test_the_global_options_are_documented() -> None:
 
 # ---- events ----
 
-load_handlers(BUILT_IN, trusted=True)
+load_handlers(event_modules(), trusted=True)
 
 
 def built_in() -> dict[str, Handler]:
     handlers = REGISTRY.handlers()
-    return {n: h for n, h in sorted(handlers.items()) if h.function.__module__ in BUILT_IN}
+    return {n: h for n, h in sorted(handlers.items()) if h.function.__module__ in event_modules()}
 
 
 def test_every_event_is_documented_and_no_other() -> None:
@@ -366,7 +366,7 @@ def test_every_argument_of_the_decorator_is_documented_and_no_other() -> None:
 def test_every_type_that_is_filled_in_is_documented_with_its_module_and_no_other() -> None:
     documented = rows(page("handlers")["Types that are filled in"])
     found = {name: codes(cells[0])[0] for name, cells in documented.items()}
-    assert found == {kind.__name__: kind.__module__ for kind in GIVEN}
+    assert found == {kind.__name__: kind.__module__ for kind in INJECTED}
 
 
 def test_every_member_of_the_context_is_documented_and_no_other() -> None:

@@ -28,12 +28,14 @@ import structlog  # noqa: E402
 import zmq  # noqa: E402
 from tests.fakes import built_in_handlers, starter_files  # noqa: E402
 
-from remit.app.assemble import make_services  # noqa: E402
+from remit.app.kernel import build_services, make_kernel  # noqa: E402
 from remit.app.store import SqliteStore  # noqa: E402
+from remit.config.settings.load import load_settings  # noqa: E402
 from remit.kernel.authority.handlers import HandlerTable  # noqa: E402
 from remit.kernel.authority.keyring import KeyRing  # noqa: E402
 from remit.kernel.authority.revision import Authority  # noqa: E402
 from remit.kernel.dispatch.dispatcher import Dispatcher  # noqa: E402
+from remit.kernel.dispatch.kernel import Startup  # noqa: E402
 from remit.model.principal import OPERATOR, Principal  # noqa: E402
 
 AGENTS = 10_000
@@ -59,8 +61,10 @@ class Fleet:
         handlers, found = built_in_handlers(), files()
         self.authority = Authority(HandlerTable(handlers), lambda: found)
         self.keyring = KeyRing("operator-key", self.authority.fleet)
-        services = make_services(self.authority, store, self.keyring)
-        self.dispatcher = Dispatcher(services, timeout=60)
+        settings = load_settings({}, {}, "/nonexistent")
+        kernel = make_kernel(self.authority, store, self.keyring)
+        kernel = build_services(kernel, Startup(settings, store))
+        self.dispatcher = Dispatcher(kernel, timeout=60)
 
     async def ask(self, who: Principal, event: str, data: Any) -> Any:
         """The answer's data; anything else ends the benchmark."""

@@ -21,17 +21,19 @@ from report import Report, arguments, shortest, use_checkout
 
 use_checkout()
 
-from remit.app.assemble import make_services  # noqa: E402
-from remit.app.handlers import BUILT_IN  # noqa: E402 - after the checkout can be imported
+from remit.app.features import event_modules  # noqa: E402 - after the checkout can be imported
+from remit.app.kernel import build_services, make_kernel  # noqa: E402
 from remit.app.store import SqliteStore  # noqa: E402
 from remit.config.definitions.files import (  # noqa: E402
     read_files,
     starter_dir,
 )
+from remit.config.settings.load import load_settings  # noqa: E402
 from remit.kernel.authority.handlers import HandlerTable  # noqa: E402
 from remit.kernel.authority.keyring import KeyRing  # noqa: E402
 from remit.kernel.authority.revision import Authority  # noqa: E402
 from remit.kernel.dispatch.dispatcher import Dispatcher  # noqa: E402
+from remit.kernel.dispatch.kernel import Startup  # noqa: E402
 from remit.kernel.dispatch.loading import load_handlers  # noqa: E402
 from remit.kernel.dispatch.registry import REGISTRY  # noqa: E402
 from remit.model.principal import OPERATOR  # noqa: E402
@@ -70,11 +72,13 @@ class Daemon:
     """A dispatcher over a database on disk, without a socket."""
 
     def __init__(self, store: SqliteStore) -> None:
-        load_handlers(BUILT_IN, trusted=True)
+        load_handlers(event_modules(), trusted=True)
         starter = read_files(starter_dir() / "capabilities.yaml", starter_dir() / "compositions")
         authority = Authority(HandlerTable(REGISTRY.handlers()), lambda: starter)
-        services = make_services(authority, store, KeyRing("operator", authority.fleet))
-        self._dispatcher = Dispatcher(services)
+        settings = load_settings({}, {}, "/nonexistent")
+        kernel = make_kernel(authority, store, KeyRing("operator", authority.fleet))
+        kernel = build_services(kernel, Startup(settings, store))
+        self._dispatcher = Dispatcher(kernel)
 
     async def ask(self, event: str, **data: Any) -> Any:
         """What an event answers."""

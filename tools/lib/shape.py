@@ -150,7 +150,8 @@ class Shape:
     @cached_property
     def folders(self) -> Counter[str]:
         """How many modules each folder holds."""
-        return Counter(str(one.path.parent.relative_to(PACKAGE)) for one in self.modules)
+        rooms = [one for one in self.modules if not one.is_package]
+        return Counter(str(one.path.parent.relative_to(PACKAGE)) for one in rooms)
 
     @cached_property
     def of_one_sibling(self) -> list[str]:

@@ -4,7 +4,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from pathlib import Path
@@ -15,15 +15,12 @@ import msgspec
 import structlog
 
 from remit import __version__
-from remit.app.cards import awaring
 from remit.app.descriptors import Shares, share_descriptors
-from remit.app.discovery import discovering
+from remit.app.features import FEATURES
 from remit.app.handlers import load_all_handlers
 from remit.app.http import web
-from remit.app.open import open_services
-from remit.app.processes import forget_identity, launching
+from remit.app.kernel import features_running, open_kernel
 from remit.app.store import SqliteStore
-from remit.app.upstreams import upstreaming
 from remit.app.workbench import definition_paths
 from remit.config.settings.home import Home, ipc_endpoint, is_socket_path, prepare_home
 from remit.config.settings.launch_user import launch_user
@@ -33,11 +30,13 @@ from remit.errors import HomeError, StoreError
 from remit.faces.zmq.face import SocketFace, serve
 from remit.faces.zmq.limits import SocketLimits
 from remit.faces.zmq.peers import Peer
+from remit.features.extensions.service import Extensions
 from remit.kernel.audit.head import HeadFile, HeadKeeper
 from remit.kernel.authority.handlers import HandlerTable
 from remit.kernel.dispatch.dispatcher import Dispatcher
 from remit.kernel.dispatch.handler import Handler
-from remit.kernel.dispatch.services import Services
+from remit.kernel.dispatch.kernel import Kernel
+from remit.kernel.feature import Feature
 from remit.kernel.reload.full_reload import reload_everything
 from remit.kernel.reload.watch import watch_definitions
 from remit.kernel.store.reserve import Reserve
@@ -113,16 +112,14 @@ _THREAD_SECONDS = 0.1
 class Daemon:
     """A running daemon."""
 
-    def __init__(
-        self, services: Services, dispatcher: Dispatcher, endpoints: dict[str, str]
-    ) -> None:
-        self.services = services
+    def __init__(self, kernel: Kernel, dispatcher: Dispatcher, endpoints: dict[str, str]) -> None:
+        self.kernel = kernel
         self.dispatcher = dispatcher
         self.endpoints = endpoints
 
     def ready(self, home: Home) -> dict[str, Any]:
         """What the ready line says."""
-        catalogue = self.services.authority.catalogue
+        catalogue = self.kernel.authority.catalogue
         return {
             "ready": True,
             "version": __version__,
@@ -135,7 +132,9 @@ class Daemon:
 
     async def reload(self, cause: Cause) -> None:
         """Read the definitions again; a bad edit changes nothing but the mark that says so."""
-        for failure in (await reload_everything(self.services, cause)).failures:
+        kernel = self.kernel
+        done = await reload_everything(kernel.reloader, kernel.reload_parts, cause)
+        for failure in done.failures:
             if isinstance(failure, StoreError):  # no traceback: the message says it all
                 hint = "then: remit reload"
                 log.error("reload_failed", problem=failure.message, hint=hint)
@@ -144,7 +143,9 @@ class Daemon:
 
 
 @asynccontextmanager
-async def run_daemon(settings: Settings) -> AsyncGenerator[Daemon]:
+async def run_daemon(
+    settings: Settings, features: Iterable[Feature] = FEATURES
+) -> AsyncGenerator[Daemon]:
     """Start every part in order, and stop them in the opposite order.
 
     Raises:
@@ -158,30 +159,33 @@ async def run_daemon(settings: Settings) -> AsyncGenerator[Daemon]:
         log.warning("home_repaired", what=repair)
     with hold_lock(home):
         keys = first_keys(home)
-        table = HandlerTable(_handlers(settings))
+        features = tuple(features)
+        table = HandlerTable(_handlers(settings, features))
         reserve = Reserve(home.reserve, settings.disk_reserve)
         head = HeadKeeper(HeadFile(home.audit_head, keys.server_secret))
         async with SqliteStore(str(home.database), reserve=reserve, head=head) as store:
             await _look_at_audit(store)
-            services, difference = await open_services(settings, store, table, keys.operator_public)
-            dispatcher = Dispatcher(services, timeout=settings.request_timeout)
+            kernel, difference = await open_kernel(
+                settings, store, table, keys.operator_public, features
+            )
+            dispatcher = Dispatcher(kernel, timeout=settings.request_timeout)
             shares = share_descriptors(settings)
             async with (
-                services.auditor.denials.flushing(),  # ends last: what is counted is written
+                kernel.auditor.denials.flushing(),  # ends last: what is counted is written
                 serve(
                     dispatcher,
-                    services.keyring,
+                    kernel.keyring,
                     endpoint=settings.endpoint or ipc_endpoint(home),
                     server_key=keys.server_secret,
                     door_of_operators=_door_of_operators(home),
                     limits=_limits(settings, shares),
                 ) as face,
             ):
-                _connect(home, services, face)
-                await services.reloader.begin(difference)
-                daemon = Daemon(services, dispatcher, {"zmq": face.endpoint})
-                with _findable(home, settings, services, face.endpoint):
-                    async with _beside(settings, daemon, face.endpoint, shares.http):
+                _connect(kernel, face)
+                await kernel.reloader.begin(difference)
+                daemon = Daemon(kernel, dispatcher, {"zmq": face.endpoint})
+                with _findable(home, settings, kernel):
+                    async with _beside(settings, daemon, features, shares.http):
                         yield daemon
 
 
@@ -209,54 +213,42 @@ def _door_of_operators(home: Home) -> str:
     return f"ipc://{home.door_of_operators}" if is_socket_path(home.door_of_operators) else ""
 
 
-def _handlers(settings: Settings) -> dict[str, Handler]:
-    loaded = load_all_handlers(settings)
+def _handlers(settings: Settings, features: tuple[Feature, ...]) -> dict[str, Handler]:
+    loaded = load_all_handlers(settings, features)
     for failure in loaded.failures:
         log.error("handlers_not_loaded", module=failure.module, problem=str(failure))
     return loaded.handlers
 
 
-def _connect(home: Home, services: Services, face: SocketFace) -> None:
-    """Tell services of connections, and the socket of what they have to say."""
-    services.keyring.on_revoke = partial(_end, home, services, face.evict)
-    services.courier.post = face
-    services.traffic = face.stats
-    services.load = face.load
-    face.on_arrival = lambda peer: services.mailbox.arrived(peer.name)
-    face.on_gone = partial(_forget, services)
+def _connect(kernel: Kernel, face: SocketFace) -> None:
+    """Tell the kernel of connections, and the socket of what it has to say."""
+    kernel.keyring.on_revoke = partial(_end, kernel, face.evict)
+    kernel.courier.post = face
+    kernel.traffic = face.stats
+    kernel.load = face.load
+    kernel.endpoint = face.endpoint
+    face.on_arrival = lambda peer: kernel.arrived(peer.name)
+    face.on_gone = partial(_forget, kernel)
 
 
 @asynccontextmanager
 async def _beside(
-    settings: Settings, daemon: Daemon, endpoint: str, http_connections: int
+    settings: Settings, daemon: Daemon, features: tuple[Feature, ...], http_connections: int
 ) -> AsyncGenerator[None]:
     """Everything that goes on beside the socket, for as long as this is open."""
-    services = daemon.services
+    kernel = daemon.kernel
     async with (
-        web(
-            settings,
-            services,
-            daemon.dispatcher,
-            daemon.endpoints,
-            connections=http_connections,
-        ),
+        web(settings, kernel, daemon.dispatcher, daemon.endpoints, connections=http_connections),
         _watching(settings, partial(daemon.reload, Cause("files_edited"))),
-        services.auditor.rotating(),
-        services.approvals.lapsing(),
-        services.mailbox.delivering(),
-        services.bills.keeping(),
-        launching(settings, services, endpoint),
-        discovering(settings, services),
-        awaring(settings, services),
-        upstreaming(settings, services),
+        features_running(kernel, settings, features),
     ):
         yield
 
 
 @contextmanager
-def _findable(home: Home, settings: Settings, services: Services, endpoint: str) -> Generator[None]:
+def _findable(home: Home, settings: Settings, kernel: Kernel) -> Generator[None]:
     """Write down where and what is served, for as long as it is."""
-    extensions = services.extensions
+    extensions = kernel.find(Extensions)
 
     def changed(modules: list[str]) -> None:
         try:
@@ -266,8 +258,10 @@ def _findable(home: Home, settings: Settings, services: Services, endpoint: str)
             log.warning("served_not_written", problem=error.message)
 
     try:
-        remember_served(home, settings, endpoint, extensions.loaded.values())
-        extensions.on_change = changed
+        loaded = extensions.loaded.values() if extensions is not None else ()
+        remember_served(home, settings, kernel.endpoint, loaded)
+        if extensions is not None:
+            extensions.on_change = changed
         yield
     finally:
         home.endpoint.unlink(missing_ok=True)
@@ -293,18 +287,15 @@ async def _watching(
         tasks.cancel_scope.cancel()
 
 
-def _forget(services: Services, peer: Peer) -> None:
-    services.courier.drop(peer)
-    services.mailbox.gone(peer.name)
+def _forget(kernel: Kernel, peer: Peer) -> None:
+    kernel.courier.drop(peer)
+    kernel.departed(peer.name)
 
 
-def _end(home: Home, services: Services, evict: Callable[[str], int], name: str) -> None:
+def _end(kernel: Kernel, evict: Callable[[str], int], name: str) -> None:
     """What follows when somebody lost its key: no connection, no process, no key file."""
     log.info("principal_evicted", principal=name, connections=evict(name))
-    if services.launcher is not None:
-        services.launcher.end(name)
-    services.bills.ended(name)
-    forget_identity(home, name)
+    kernel.ended(name)
 
 
 async def serve_until_stopped(

@@ -15,7 +15,7 @@ from remit.kernel.authority.keyring import KeyRing
 from remit.kernel.authority.revision import Authority
 from remit.kernel.bus.delivery import Post
 from remit.kernel.dispatch.dispatcher import Dispatcher
-from remit.kernel.dispatch.services import Services
+from remit.kernel.dispatch.kernel import Kernel
 from remit.model.event import Notice
 from remit.model.principal import RESERVED, Bearer, Token
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 MCP_PATH = "/mcp"
 
 
-def mcp_endpoint(settings: Settings, services: Services, dispatcher: Dispatcher) -> "McpEndpoint":
+def mcp_endpoint(settings: Settings, kernel: Kernel, dispatcher: Dispatcher) -> "McpEndpoint":
     """What is served under /mcp.
 
     Raises:
@@ -48,11 +48,11 @@ def mcp_endpoint(settings: Settings, services: Services, dispatcher: Dispatcher)
         hint = "serve http on 127.0.0.1, and name an agent of little power"
         raise SettingsError(message, hint=hint)
     admission = Admission(
-        services.keyring,
+        kernel.keyring,
         is_local=is_local,
         origins=settings.http_origins,
         hosts=settings.http_hosts,
-        anonymous=_nobody(services.keyring, anonymous) if anonymous else None,
+        anonymous=_nobody(kernel.keyring, anonymous) if anonymous else None,
     )
     return McpEndpoint(
         dispatcher,
@@ -80,9 +80,9 @@ def _is_loopback(host: str) -> bool:
 
 
 @contextmanager
-def mcp_joined(services: Services, endpoint: "McpEndpoint") -> Generator[None]:
+def mcp_joined(kernel: Kernel, endpoint: "McpEndpoint") -> Generator[None]:
     """Let hosts hear of changed lists, and cut those of whoever is shut out."""
-    courier, keyring = services.courier, services.keyring
+    courier, keyring = kernel.courier, kernel.keyring
     before, shut_out, dropped = courier.on_change, keyring.on_revoke, keyring.tokens.on_drop
 
     def lost(name: str) -> None:
@@ -125,7 +125,7 @@ class Posts:
 @asynccontextmanager
 async def web(
     settings: Settings,
-    services: Services,
+    kernel: Kernel,
     dispatcher: Dispatcher,
     endpoints: dict[str, str],
     *,
@@ -144,7 +144,7 @@ async def web(
     from remit.faces.http.limits import HttpLimits  # noqa: PLC0415 - the same
     from remit.faces.http.streams import Stream  # noqa: PLC0415 - the same
 
-    endpoint = mcp_endpoint(settings, services, dispatcher)
+    endpoint = mcp_endpoint(settings, kernel, dispatcher)
     limits = HttpLimits(
         body_bytes=settings.http_body_limit,
         in_flight=settings.max_in_flight,
@@ -152,23 +152,23 @@ async def web(
         connections=connections,
         streams=min(HttpLimits().streams, max(1, connections // 2)),
     )
-    probes = Probes(lambda: problems_of(services), lambda: numbers_of(services))
+    probes = Probes(lambda: problems_of(kernel), lambda: numbers_of(kernel))
     async with (
         endpoint.serving(),
         serve(
             dispatcher,
-            services.keyring,
+            kernel.keyring,
             probes,
             address=settings.http,
             origins=settings.http_origins,
             hosts=settings.http_hosts,
             limits=limits,
             mounts={MCP_PATH: endpoint},
-            request_type=partial(request_type, services.authority),
+            request_type=partial(request_type, kernel.authority),
         ) as face,
     ):
         endpoints |= {"http": face.endpoint, "mcp": f"{face.endpoint}{MCP_PATH}"}
-        with joined(services, face, Stream), mcp_joined(services, endpoint):
+        with joined(kernel, face, Stream), mcp_joined(kernel, endpoint):
             yield
 
 
@@ -179,9 +179,9 @@ def request_type(authority: Authority, event: str) -> type[msgspec.Struct] | Non
 
 
 @contextmanager
-def joined(services: Services, face: "HttpFace", stream_type: type) -> Generator[None]:
+def joined(kernel: Kernel, face: "HttpFace", stream_type: type) -> Generator[None]:
     """Let what is pushed reach the streams, and whoever is shut out lose them."""
-    courier, keyring = services.courier, services.keyring
+    courier, keyring = kernel.courier, kernel.keyring
     sockets, shut_out = courier.post, keyring.on_revoke
 
     def lost(name: str) -> None:
@@ -190,54 +190,54 @@ def joined(services: Services, face: "HttpFace", stream_type: type) -> Generator
 
     def gone(stream: "Stream") -> None:
         courier.drop(stream)
-        services.mailbox.gone(stream.name)
+        kernel.departed(stream.name)
 
     courier.post = face if sockets is None else Posts(sockets, face, stream_type)
     keyring.on_revoke = lost
     keyring.tokens.on_drop = face.token_dropped
-    face.on_stream(arrived=lambda one: services.mailbox.arrived(one.name), gone=gone)
+    face.on_stream(arrived=lambda one: kernel.arrived(one.name), gone=gone)
     try:
         yield
     finally:
         courier.post, keyring.on_revoke = sockets, shut_out
 
 
-async def problems_of(services: Services) -> list[str]:
+async def problems_of(kernel: Kernel) -> list[str]:
     """What keeps the daemon from serving as it should; no name is in there."""
     found = []
-    if services.authority.is_stale:
+    if kernel.authority.is_stale:
         found.append("edited definitions do not compile; the last good ones are in force")
-    if services.store.is_full:
+    if kernel.store.is_full:
         found.append("the disk is full; only denials and revocations are written")
     try:
         with anyio.fail_after(_STORE_SECONDS):
-            await services.store.mail_count("")
+            await kernel.store.mail_count("")
     except (RemitError, TimeoutError):
         found.append("the store does not answer")
     return found
 
 
-def numbers_of(services: Services) -> Mapping[str, float]:
+def numbers_of(kernel: Kernel) -> Mapping[str, float]:
     """Totals for Prometheus."""
-    counters = services.counters
+    counters = kernel.counters
     found: dict[str, float] = {
-        "agents": len(services.authority.fleet),
+        "agents": len(kernel.authority.fleet),
         "denied": counters.denied,
-        "denied_repeats": services.auditor.denials.counted,
+        "denied_repeats": kernel.auditor.denials.counted,
         "failed": counters.failed,
         "internal_errors": counters.internal_errors,
         "requests": counters.requests,
-        "revision": services.authority.catalogue.revision,
-        "disk_full": int(services.store.is_full),
-        "stale": int(services.authority.is_stale),
+        "revision": kernel.authority.catalogue.revision,
+        "disk_full": int(kernel.store.is_full),
+        "stale": int(kernel.authority.is_stale),
         "timeouts": counters.timeouts,
-        "uptime_seconds": services.clock() - counters.started_at,
+        "uptime_seconds": kernel.clock() - counters.started_at,
     }
-    bills = services.bills
+    bills = kernel.bills
     found |= {f"tokens_{kind}": sent for kind, sent in bills.sent.items()}
     found |= {"tokens_sent": bills.total.sent, "tokens_full_dump": bills.total.full_dump}
     found["turns"] = bills.total.turns
-    if (traffic := services.traffic) is not None:
+    if (traffic := kernel.traffic) is not None:
         found |= {
             "clients": traffic.clients,
             "crowded": traffic.crowded,

@@ -6,12 +6,6 @@ from typing import Any
 
 import msgspec
 
-from remit.app.card_settings import (
-    awareness_config,
-    configured_scorers,
-    searched_for_cards,
-    token_count,
-)
 from remit.app.workbench import open_workbench
 from remit.config.settings.table import Settings
 from remit.errors import NotFoundError
@@ -21,6 +15,12 @@ from remit.features.cards.library import CardLibrary, CardSet
 from remit.features.cards.scorers import CardScorer
 from remit.features.cards.select import select
 from remit.features.cards.selection import Selection, Situation
+from remit.features.cards.setup import (
+    awareness_config,
+    configured_scorers,
+    searched_for_cards,
+    token_count,
+)
 from remit.features.cards.views import card_entry, card_state, unbound
 from remit.features.cards.window import Window
 from remit.model.names import did_you_mean

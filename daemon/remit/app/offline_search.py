@@ -4,14 +4,14 @@ from typing import Any
 
 import msgspec
 
-from remit.app.discovery import gatherer, usual_config
-from remit.app.search_engine import make_engine
 from remit.app.workbench import Workbench, grant_of_subject
 from remit.config.settings.table import Settings
 from remit.features.discovery.answers import DiscoveryConfig, Filters, options_of, present
 from remit.features.discovery.descriptors import event_descriptors
 from remit.features.discovery.experience import NO_LESSONS
+from remit.features.discovery.search_engine import make_engine
 from remit.features.discovery.service import join
+from remit.features.discovery.setup import gatherer, usual_config
 from remit.features.skills.views import bind_skills
 
 

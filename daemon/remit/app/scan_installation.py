@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from remit.app.card_settings import searched_for_cards
 from remit.app.handlers import load_all_handlers
 from remit.app.scan import Scanned, judge_subjects, shown, unread_alarm, walk
 from remit.app.workbench import definition_files
@@ -14,6 +13,7 @@ from remit.config.settings.home import Home
 from remit.config.settings.table import Settings
 from remit.config.strict.yaml import Mapping as YamlMapping
 from remit.config.strict.yaml import Node, Scalar, Sequence, parse_yaml
+from remit.features.cards.setup import searched_for_cards
 from remit.features.scan.subjects import Kind, SourceFile, Subject, SubjectText, role_of
 from remit.features.skills.directories import directories
 from remit.kernel.dispatch.handler import Handler

@@ -23,7 +23,7 @@ from remit.cli.outcome import (
 from remit.config.settings.home import Home
 from remit.config.strict.json import refuse_duplicates
 from remit.errors import ConflictError, HomeError, InvalidDataError, RemitError, with_code
-from remit.kernel.dispatch.decode import check_value
+from remit.kernel.dispatch.call import check_value
 
 
 @click.command()

@@ -189,3 +189,12 @@ class TakenEventError(MisplacedHandlerError):
         message = f"{name!r} has a handler already: {first}, and again: {second}"
         places = tuple(place for place in (second, first) if place is not None)
         super().__init__(message, hint="give one of them another name", places=places)
+
+
+class Service:
+    """The base of what a feature serves.
+
+    A handler that names such a type is given the one service of it, not a field of its request.
+    """
+
+    __slots__ = ()

@@ -11,6 +11,7 @@ from typing import NewType
 import msgspec
 
 from remit.errors import InvalidDataError
+from remit.model.event import Service
 
 FilePath = NewType("FilePath", str)
 
@@ -113,7 +114,7 @@ class HostRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return self.allow_hosts is None or any(_covers(one, host) for one in self.allow_hosts)
 
 
-class WebAccess(msgspec.Struct, frozen=True):
+class WebAccess(Service, msgspec.Struct, frozen=True):
     """What the operator lets the daemon ask, whoever the caller is."""
 
     hosts: HostRules = HostRules()

@@ -4,6 +4,8 @@ from typing import Any
 
 from tests.faces.http.world import World, served
 
+from remit.features.messages.mailbox import Mailbox
+
 WRONG = {"capabilities": ["current_tme"]}
 
 
@@ -156,7 +158,7 @@ async def test_the_tag_of_an_agent_changes_with_it_and_only_then() -> None:
         bob = {"Authorization": f"Bearer {made['credentials']['token']}"}
         seen = await world.call(bob, "system:health")  # counted, and no change of the agent
         assert seen.status_code == 200
-        world.desk.services.mailbox.arrived("bob")
+        world.desk.kernel.service(Mailbox).arrived("bob")
         again = (await world.http.get("/v1/agents/bob", headers=who)).headers["etag"]
         await world.http.patch("/v1/agents/bob", json={"system_prompt": "new"}, headers=who)
         changed = (await world.http.get("/v1/agents/bob", headers=who)).headers["etag"]

@@ -139,7 +139,7 @@ async def test_no_token_is_kept_and_none_is_listed() -> None:
         token = await world.token()
         assert await world.desk.ask("operator", "key:tokens") is not None
         listed = await world.desk.ask("operator", "key:tokens")
-        kept = await world.desk.services.store.token_list()
+        kept = await world.desk.kernel.store.token_list()
         assert token not in str(listed) + str(kept)
         assert [one["name"] for one in listed["items"]] == ["operator"]
 
@@ -150,7 +150,7 @@ async def test_a_call_that_runs_ends_when_its_caller_is_shut_out() -> None:
         who = {"Authorization": f"Bearer {made['credentials']['token']}"}
         name = made["agent_id"]
         gate = anyio.Event()
-        store = world.desk.services.store
+        store = world.desk.kernel.store
         assert isinstance(store, TemporaryStore)
         count = store.mail_count
 

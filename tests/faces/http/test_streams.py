@@ -6,6 +6,7 @@ from tests.acceptance.site import PATIENCE
 from tests.faces.http.world import World, everything, served
 
 from remit.faces.http.limits import HttpLimits
+from remit.features.messages.mailbox import Mailbox
 
 HOST = "Host: localhost"
 
@@ -46,7 +47,7 @@ async def test_nobody_hears_what_it_may_not_see() -> None:
         async with world.listen(eve) as ear, world.listen(who) as all_ears:
             secret = await world.call(who, "message:publish", {"channel": "c", "data": 1})
             assert secret.json() == {"delivered": 1}
-            world.desk.services.courier.publish("system:health", {}, "operator")
+            world.desk.kernel.courier.publish("system:health", {}, "operator")
             assert [(await all_ears.event())[0] for _ in "12"] == [
                 "message:publish",
                 "system:health",
@@ -85,7 +86,7 @@ async def test_a_stream_ends_when_its_reader_is_shut_out() -> None:
         async with world.listen(await world.headers("eve")) as ear:
             await world.desk.ask("operator", "key:revoke", {"name": "eve"})
             await ear.ends()
-        assert world.desk.services.mailbox.connections("eve") == 0
+        assert world.desk.kernel.service(Mailbox).connections("eve") == 0
 
 
 async def test_a_stream_ends_at_the_time_of_its_token() -> None:
@@ -99,11 +100,11 @@ async def test_a_reader_that_goes_away_is_forgotten() -> None:
     async with served() as world:
         who = await world.headers()
         async with world.listen(who, "?pattern=state:*"):
-            assert world.desk.services.mailbox.connections("operator") == 1
+            assert world.desk.kernel.service(Mailbox).connections("operator") == 1
         with anyio.fail_after(PATIENCE):
             while world.face.stats.streams:
                 await world.call(who, "state:set", {"key": "a", "value": 1})
-        assert world.desk.services.mailbox.connections("operator") == 0
+        assert world.desk.kernel.service(Mailbox).connections("operator") == 0
 
 
 async def test_one_client_has_only_so_many_streams() -> None:
@@ -120,7 +121,7 @@ async def test_a_reader_that_does_not_read_misses_events_is_told_so_and_delays_n
         who = await world.headers()
         async with world.listen(who, "?channel=c") as ear:
             for number in range(50):  # nothing is awaited: no stream can send meanwhile
-                world.desk.services.courier.publish_on("c", number, "operator")
+                world.desk.kernel.courier.publish_on("c", number, "operator")
             heard = [await ear.event() for _ in range(5)]
         assert [data["data"]["data"] for _, data in heard[:4]] == [0, 1, 2, 3]
         assert heard[4] == ("gap", {"missed": 46})
@@ -137,7 +138,7 @@ async def test_a_reader_that_never_reads_is_cut() -> None:
             await stream.receive()
             with anyio.fail_after(PATIENCE):
                 while world.face.stats.streams:
-                    world.desk.services.courier.publish_on("c", "x" * 60_000, "operator")
+                    world.desk.kernel.courier.publish_on("c", "x" * 60_000, "operator")
                     await anyio.lowlevel.checkpoint()
             assert world.face.stats.cut >= 1
             await everything(stream)
@@ -153,7 +154,7 @@ async def test_a_stuck_reader_is_cut_when_it_is_shut_out() -> None:
             await stream.receive()
             with anyio.fail_after(PATIENCE):
                 while not world.face.stats.dropped:
-                    world.desk.services.courier.publish_on("c", "x" * 60_000, "operator")
+                    world.desk.kernel.courier.publish_on("c", "x" * 60_000, "operator")
                     await anyio.lowlevel.checkpoint()
                 await world.desk.ask("operator", "key:revoke", {"name": "ann"})
                 while world.face.stats.streams:

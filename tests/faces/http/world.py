@@ -115,7 +115,7 @@ async def served(
     ) as face:
         timeout = httpx.Timeout(PATIENCE)
         async with httpx.AsyncClient(base_url=face.endpoint, timeout=timeout) as http:
-            with joined(desk.services, face, Stream):
+            with joined(desk.kernel, face, Stream):
                 world = World(desk, face, http)
                 world.problems = problems
                 yield world

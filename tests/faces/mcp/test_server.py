@@ -60,7 +60,7 @@ async def test_a_refused_call_is_a_denial_like_every_other(era: str, name: str) 
         assert row["decision"]
         assert world.desk.counters.denied == before + 1
         assert world.desk.counters.by_caller["ann"].denied == 1
-        assert await world.desk.services.store.state_get("a") is None
+        assert await world.desk.kernel.store.state_get("a") is None
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -83,7 +83,7 @@ async def test_what_was_listed_and_is_taken_away_is_refused_by_its_event(era: st
             await refused(client, "state_set", {"key": "a", "value": 2})
             await client.list_tools()
             await refused(client, "state_set", {"key": "a", "value": 3})
-        await world.desk.services.auditor.denials.flush()
+        await world.desk.kernel.auditor.denials.flush()
         rows = await denials(world)
         # It was shown that name for that event, so this tells it nothing new.
         assert [(row["event"], row["count"]) for row in rows] == [("state:set", 1)] * 2

@@ -56,7 +56,7 @@ class World:
         self.desk.files = msgspec.structs.replace(
             files, contents=contents, compositions=compositions
         )
-        outcome = await self.desk.services.reloader.reload(Cause("files_edited"))
+        outcome = await self.desk.kernel.reloader.reload(Cause("files_edited"))
         assert not outcome.problems, outcome.problems
 
     @asynccontextmanager
@@ -157,5 +157,5 @@ async def served(
             mounts={MCP_PATH: endpoint},
         ) as face,
     ):
-        with joined(desk.services, face, Stream), mcp_joined(desk.services, endpoint):
+        with joined(desk.kernel, face, Stream), mcp_joined(desk.kernel, endpoint):
             yield World(desk, f"{face.endpoint}{MCP_PATH}", endpoint)

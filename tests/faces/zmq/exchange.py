@@ -26,7 +26,7 @@ class Exchange:
         self.world = world
         self.face = world.face
         self.desk = desk
-        self.bus = desk.services.courier.bus
+        self.bus = desk.kernel.courier.bus
 
     def agent(self, name: str, profile: str = "communicator") -> Key:
         key = self.world.stranger(name)
@@ -90,7 +90,7 @@ def _read_all(wires: list[Wire], count: int) -> None:
 async def exchange(folder: Path, *, limits: SocketLimits | None = None) -> AsyncGenerator[Exchange]:
     server = new_key("server")
     desk = Desk(built_in_handlers(), starter_files())
-    courier = desk.services.courier
+    courier = desk.kernel.courier
     async with serve(
         desk.dispatcher,
         desk.keyring,

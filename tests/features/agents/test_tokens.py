@@ -97,7 +97,7 @@ async def test_one_principal_has_only_so_many_tokens(desk: Desk) -> None:
 
 async def test_a_revoked_token_counts_no_longer_even_when_the_store_fails(desk: Desk) -> None:
     made = await desk.ask("operator", "key:token")
-    store = desk.services.store
+    store = desk.kernel.store
     remove = store.token_remove
 
     async def fail(hashes: object) -> int:
@@ -115,7 +115,7 @@ async def test_a_revoked_token_counts_no_longer_even_when_the_store_fails(desk: 
 async def test_a_restart_finds_the_tokens_of_those_who_are_still_the_same(desk: Desk) -> None:
     made = await desk.ask("operator", "key:token", {"name": "eve"})
     mine = await desk.ask("operator", "key:token", {})
-    store, fleet = desk.services.store, desk.authority.fleet
+    store, fleet = desk.kernel.store, desk.authority.fleet
     for key, still_mine in (("operator-key", True), ("another-key", False)):
         ring = KeyRing(key, fleet)
         await TokenKeeper(store, ring).load()

@@ -125,7 +125,7 @@ async def test_it_outlives_the_agent_and_a_restart_but_not_a_newcomer(family: Fa
     before = await bill(family)
     await family.ask("operator", "agent:terminate", {"agent_id": "ann"})
     again = Family(texts(CATALOGUE, **PROFILES))
-    again.services.bills._store = family.services.store
+    again.kernel.bills._store = family.kernel.store
     assert (await bill(again, "operator", agent="ann"))["sent"] == before["sent"]
     await family.spawn("operator", "ann", "clerk")
     assert (await bill(family, "operator", agent="ann"))["sent"] == 0
@@ -135,16 +135,16 @@ async def test_days_before_the_question_and_those_that_are_too_old_are_left_out(
     family: Family,
 ) -> None:
     today = 100
-    family.services.bills._clock = lambda: today * 86_400.0 + 5
+    family.kernel.bills._clock = lambda: today * 86_400.0 + 5
     bounds = BillBounds(first_day=0, first_turn=0, turns_of_one=9, rows=99)
     days = [BillDay("ann", day, "lists", 1, day, 0) for day in (today - DAYS, today - DAYS + 1, 95)]
-    await family.services.store.bill_add(days, [], bounds)
+    await family.kernel.store.bill_add(days, [], bounds)
     assert (await bill(family))["sent"] == today - DAYS + 1 + 95
     assert (await bill(family, since=93 * 86_400.0 + 100))["sent"] == 95
     assert (await family.ask("ann", "bill:query", {"since": 0.0}))["since"] == 71 * 86_400
     await family.ask("ann", "system:discover", {"format": "mcp"})
-    await family.services.bills.write()
-    assert [one.day for one in await family.services.store.bill_days("ann", 0)] == [
+    await family.kernel.bills.write()
+    assert [one.day for one in await family.kernel.store.bill_days("ann", 0)] == [
         71,
         95,
         100,

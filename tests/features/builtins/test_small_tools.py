@@ -46,7 +46,7 @@ def test_the_tool_of_a_built_in_is_called_like_the_end_of_its_event() -> None:
 async def test_the_time_is_told_in_each_zone_and_format(
     office: Office, data: dict[str, str], expected: object
 ) -> None:
-    office.desk.services.wall_clock = lambda: 1_700_000_000.9
+    office.desk.kernel.wall_clock = lambda: 1_700_000_000.9
     answered = await office.ask("ann", "time:get_current_time", data)
     assert answered == {
         "timestamp": expected,
@@ -236,5 +236,5 @@ async def test_a_list_that_nobody_could_work_off_is_too_large(office: Office, co
 
 async def test_writing_tasks_leaves_nothing_behind(office: Office) -> None:
     await office.ask("ann", "todo:write_todos", {"todos": []})
-    rows = await office.desk.services.store.audit_query()
+    rows = await office.desk.kernel.store.audit_query()
     assert rows.items == ()

@@ -4,17 +4,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
-from tests.fakes import Desk, built_in_handlers, starter_files
+from tests.fakes import NO_CARDS, Desk, built_in_handlers, starter_files
 
-from remit.app.assemble import Cards
 from remit.config.definitions.files import edited
 from remit.errors import StoreError
 from remit.features.cards.config import AwarenessConfig
 from remit.features.cards.inject import FILE
 from remit.features.cards.library import CardLibrary, CardRoot
 from remit.features.cards.memory import AwarenessMemory
+from remit.features.cards.reviews import CardReviews
 from remit.features.cards.scorers import Scorers, load_scorers
+from remit.features.cards.service import Awareness
 from remit.features.cards.window import Window
 from remit.features.cards.words import Score
 from remit.model.card import Card
@@ -41,9 +43,10 @@ class Shelf:
         (self.folder / f"{name}.md").write_text(f"---\n{front}\n---\n{text}\n", encoding="utf-8")
 
     def _make(self, *, make_scorers: Callable[[], Scorers] = load_scorers, **config: Any) -> Desk:
-        cards = Cards(
-            lambda: CardLibrary([CardRoot(self.folder, "operator")]),
-            make_scorers,
+        cards = msgspec.structs.replace(
+            NO_CARDS,
+            make_library=lambda: CardLibrary([CardRoot(self.folder, "operator")]),
+            make_scorers=make_scorers,
             config=AwarenessConfig(**config),
         )
         return Desk(built_in_handlers(), starter_files(), cards=cards)
@@ -96,7 +99,7 @@ async def test_selecting_tells_the_same_and_counts_nothing(shelf: Shelf) -> None
     chosen = await desk.ask("observer", "awareness:select", {"messages": ABOUT_MAIL})
     assert {**chosen, "files": ...}.keys() == (await inject(desk)).keys()
     assert given(chosen) == ["mail"]
-    assert desk.services.awareness.memory.ledger.share(0.0) == (1, 1)  # the injection
+    assert desk.kernel.service(Awareness).memory.ledger.share(0.0) == (1, 1)  # the injection
 
 
 async def test_messages_may_come_with_their_roles(shelf: Shelf) -> None:
@@ -112,7 +115,7 @@ async def test_every_text_that_is_injected_is_inside_the_budget(shelf: Shelf) ->
         answer = await inject(desk, token_budget=budget)
         assert answer["truncated"]
         content = next((f["content"] for f in answer["files"] if f["path"] == FILE), "")
-        count = desk.services.awareness._chooser._count
+        count = desk.kernel.service(Awareness)._chooser._count
         assert count(content) <= budget
         assert bool(content) == bool(given(answer)) == (budget > 60)
 
@@ -205,7 +208,7 @@ async def test_too_many_injections_stop_themselves_and_an_operator_starts_them_a
         told.append(event)
         return 1
 
-    desk.services.awareness._tell = tell
+    desk.kernel.service(Awareness)._tell = tell
     for number in range(19):
         assert (await inject(desk, session=f"s{number}"))["mode"] == "on"
     stopped = await inject(desk, session="s19")
@@ -213,7 +216,7 @@ async def test_too_many_injections_stop_themselves_and_an_operator_starts_them_a
     assert told == ["awareness:stopped"]
     assert (await desk.ask("observer", "awareness:cards"))["mode"] == "stopped"
 
-    again = AwarenessMemory(desk.services.store, "on")  # a restart
+    again = AwarenessMemory(desk.kernel.store, "on")  # a restart
     await again.load()
     assert not again.switch.on
     assert "20 of 20 sessions" in again.switch.reason
@@ -236,9 +239,9 @@ async def test_what_is_forced_on_everybody_does_not_count_as_too_many(shelf: She
 async def test_counts_survive_a_restart_and_begin_anew_in_another_mode(shelf: Shelf) -> None:
     desk = shelf.make()
     await inject(desk, session="one")
-    await desk.services.awareness.memory.write()
+    await desk.kernel.service(Awareness).memory.write()
     for mode, expected in (("on", (1, 1)), ("monitor", (0, 0))):
-        memory = AwarenessMemory(desk.services.store, mode)
+        memory = AwarenessMemory(desk.kernel.store, mode)
         await memory.load()
         assert memory.ledger.share(0.0) == expected
         assert [turn.injected for turn in memory.turns] == [("mail",)]
@@ -246,9 +249,9 @@ async def test_counts_survive_a_restart_and_begin_anew_in_another_mode(shelf: Sh
 
 async def test_a_switch_whose_record_is_damaged_is_off(shelf: Shelf) -> None:
     desk = shelf.make()
-    await desk.services.store.blob_put("awareness_switch", b"\xc1")
-    await desk.services.store.blob_put("awareness", b"\xc1")
-    await desk.services.awareness.memory.load()
+    await desk.kernel.store.blob_put("awareness_switch", b"\xc1")
+    await desk.kernel.store.blob_put("awareness", b"\xc1")
+    await desk.kernel.service(Awareness).memory.load()
     assert (await inject(desk))["mode"] == "stopped"
 
 
@@ -277,7 +280,7 @@ async def test_what_cannot_be_written_down_is_not_injected(
     async def full(*_: Any, **__: Any) -> None:
         raise StoreError("the disk is full")
 
-    monkeypatch.setattr(desk.services.store, "audit_append", full)
+    monkeypatch.setattr(desk.kernel.store, "audit_append", full)
     answer = await inject(desk)
     assert (answer["files"], answer["injected"]) == (FILES, [])
 
@@ -337,7 +340,7 @@ async def test_a_scorer_that_is_not_there_is_replaced_by_the_usual_one(shelf: Sh
 
 async def test_a_library_that_cannot_be_read_gives_the_files_back(shelf: Shelf) -> None:
     desk = shelf.make()
-    desk.services.awareness.shelf._make_library = lambda: 1 / 0  # type: ignore[assignment, return-value]
+    desk.kernel.service(Awareness).shelf._make_library = lambda: 1 / 0  # type: ignore[assignment, return-value]
     assert (await inject(desk))["files"] == FILES
     assert (await desk.ask("operator", "awareness:cards"))["items"] == []
     assert await review(desk) == []
@@ -385,7 +388,7 @@ async def test_a_suspicious_card_waits_for_a_decision_about_exactly_its_content(
     assert (await decide(desk, "approve")).error.code == "conflict"
 
     shelf.put("poisoned", POISON + " Now!", triggers={"keywords": ["mail"]})
-    desk.services.awareness.shelf.changed()
+    desk.kernel.service(Awareness).shelf.changed()
     assert given(await inject(desk)) == ["mail"]
     assert len(await review(desk)) == 1
 
@@ -395,8 +398,8 @@ async def test_an_approval_can_be_taken_back_and_survives_a_restart(shelf: Shelf
     desk = shelf.make()
     await decide(desk, "approve")
     again = shelf.make()
-    again.services.card_reviews._store = desk.services.store
-    await again.services.card_reviews.load()
+    again.kernel.service(CardReviews)._store = desk.kernel.store
+    await again.kernel.service(CardReviews).load()
     assert "poisoned" in given(await inject(again))
     await decide(desk, "reject")
     assert given(await inject(desk)) == ["mail"]

@@ -12,7 +12,7 @@ from tests.fakes import Desk, built_in_handlers, starter_files, texts
 from tests.features.discovery.catalogues import skill
 
 from remit.features.discovery.counting import make_counter
-from remit.features.discovery.service import Gathered
+from remit.features.discovery.service import Finder, Gathered
 from remit.kernel.dispatch.handler import Handler
 from remit.model.descriptor import Descriptor
 from remit.model.place import Place, Problem
@@ -39,7 +39,7 @@ def shelf() -> Shelf:
 @pytest.fixture
 def desk(shelf: Shelf) -> Desk:
     made = Desk(built_in_handlers(), starter_files())
-    made.services.finder._gather = shelf
+    made.kernel.service(Finder)._gather = shelf
     return made
 
 
@@ -164,7 +164,7 @@ async def test_a_skill_of_a_capability_is_for_its_holders(shelf: Shelf) -> None:
         built_in_handlers(),
         texts(catalogue, clerk="capabilities: [accounting]", guest="capabilities: []"),
     )
-    desk.services.finder._gather = shelf
+    desk.kernel.service(Finder)._gather = shelf
     asked = {"query": "file the taxes"}
     assert ids(await desk.ask("clerk", "discovery:discover", asked)) == ["skill:taxes"]
     assert ids(await desk.ask("guest", "discovery:discover", asked)) == []
@@ -175,7 +175,7 @@ async def test_a_file_that_is_gone_is_gone_from_every_answer(desk: Desk, shelf: 
     asked = {"query": "file the taxes"}
     assert "skill:taxes" in ids(await desk.ask("executor", "discovery:discover", asked))
     shelf.descriptors = ()
-    desk.services.finder.folders_changed()
+    desk.kernel.service(Finder).folders_changed()
     answers = [
         await desk.ask("executor", "discovery:discover", asked),
         await desk.ask("executor", "discovery:tools", asked),

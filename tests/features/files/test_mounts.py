@@ -67,7 +67,7 @@ async def test_a_search_finds_each_file_as_it_reads(office: Office) -> None:
 
 
 async def test_mounts_take_no_room_of_the_session(office: Office) -> None:
-    office.desk.services.file_limits = FileLimits(size=10, count=1, total=10)
+    office.desk.kernel.provide(FileLimits(size=10, count=1, total=10))
     await office.write("ann", "/own")
     assert await office.all_paths("ann") == [GUIDE, NOTES, "/own"]
 

@@ -177,7 +177,7 @@ async def test_a_strange_but_harmless_path_is_just_a_name(office: Office, path: 
 
 
 async def test_a_session_keeps_no_more_than_it_may(office: Office) -> None:
-    office.desk.services.file_limits = FileLimits(size=10, count=2, total=15)
+    office.desk.kernel.provide(FileLimits(size=10, count=2, total=15))
     await office.write("ann", "/a", "x" * 10)
     too_large = {"path": "/b", "content": "x" * 11}
     assert await office.refused("ann", "file:write_file", too_large) == "too_large"
@@ -193,7 +193,7 @@ async def test_a_session_keeps_no_more_than_it_may(office: Office) -> None:
 async def test_a_change_of_files_is_audited_without_their_content(office: Office) -> None:
     await office.write("ann", "/a", "y" * 5000)
     await office.ask("ann", "file:delete_file", {"path": "/a"})
-    rows = (await office.desk.services.store.audit_query()).items
+    rows = (await office.desk.kernel.store.audit_query()).items
     assert [row.entry.event for row in rows] == ["file:delete_file", "file:write_file"]
     assert b"y" * 201 not in rows[1].entry.details
 
@@ -326,7 +326,7 @@ async def test_a_regex_bomb_takes_no_more_than_a_look_at_each_letter(
 
 async def test_a_search_that_takes_too_long_ends_and_says_so(office: Office) -> None:
     ticks = iter(range(0, 1000, 4))
-    office.desk.services.clock = lambda: float(next(ticks))
+    office.desk.kernel.clock = lambda: float(next(ticks))
     for number in range(9):
         await office.write("ann", f"/{number}", "x")
     answer = await grep(office, "x")

@@ -42,7 +42,7 @@ class AgentDesk:
 
     def __init__(self, files: Files | None = None) -> None:
         self.desk = Desk(built_in_handlers(), files or starter_files())
-        self.courier = self.desk.services.courier
+        self.courier = self.desk.kernel.courier
         self.post = self.courier.post = FakePost()
 
     def line(self, name: str, profile: str = "communicator", parent: str | None = None) -> Line:

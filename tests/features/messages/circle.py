@@ -49,7 +49,7 @@ class Circle(Family):
     async def restarted(self) -> "Circle":
         """Another daemon over the same store and files."""
         again = Circle(self.files)
-        again.services.store = self.services.store
-        again.services.sessions._store = self.services.store
-        await again.keyring.load(self.services.store)
+        again.kernel.store = self.kernel.store
+        again.kernel.sessions._store = self.kernel.store
+        await again.keyring.load(self.kernel.store)
         return again

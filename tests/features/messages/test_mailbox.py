@@ -6,6 +6,7 @@ import anyio
 import pytest
 from tests.family import Family
 
+from remit.features.messages.mailbox import Mailbox
 from remit.model.event import DIRECT_EVENT, MAX_WAITING, MESSAGE_BYTES, Notice
 
 
@@ -32,7 +33,7 @@ class Post(Family):
     def __init__(self) -> None:
         super().__init__()
         self.wire = Wire()
-        self.services.courier.post = self.wire
+        self.kernel.courier.post = self.wire
 
     async def send(self, who: str, to: str, message: Any) -> Any:
         return await self.ask(who, "agent:send_message", {"agent_id": to, "message": message})
@@ -59,29 +60,29 @@ async def test_a_message_to_one_that_is_away_is_kept_and_handed_over_once(post: 
     for at in range(3):
         assert await post.send("one", "two", at) == {"delivered": 0, "kept": True}
     post.wire.connected["two"] = 1
-    assert await post.services.mailbox.deliver_waiting("two") == 3
-    assert await post.services.mailbox.deliver_waiting("two") == 0
+    assert await post.kernel.service(Mailbox).deliver_waiting("two") == 3
+    assert await post.kernel.service(Mailbox).deliver_waiting("two") == 0
     assert post.wire.messages("two") == [0, 1, 2]
 
 
 async def test_arriving_is_enough_to_get_what_waits(post: Post) -> None:
     await post.send("one", "two", "late")
-    async with post.services.mailbox.delivering():
+    async with post.kernel.service(Mailbox).delivering():
         post.wire.connected["two"] = 1
-        post.services.mailbox.arrived("two")
+        post.kernel.service(Mailbox).arrived("two")
         with anyio.fail_after(5):
             while not post.wire.told:
                 await anyio.lowlevel.checkpoint()
     assert post.wire.messages("two") == ["late"]
-    assert post.services.mailbox.connections("two") == 1
-    post.services.mailbox.gone("two")
-    assert post.services.mailbox.connections("two") == 0
+    assert post.kernel.service(Mailbox).connections("two") == 1
+    post.kernel.service(Mailbox).gone("two")
+    assert post.kernel.service(Mailbox).connections("two") == 0
 
 
 async def test_one_that_leaves_again_before_the_handing_over_keeps_its_mail(post: Post) -> None:
     await post.send("one", "two", "x")
-    assert await post.services.mailbox.deliver_waiting("two") == 0
-    assert await post.services.store.mail_count("two") == 1
+    assert await post.kernel.service(Mailbox).deliver_waiting("two") == 0
+    assert await post.kernel.store.mail_count("two") == 1
 
 
 async def test_other_trees_and_those_who_do_not_exist_are_unknown_alike(post: Post) -> None:
@@ -97,14 +98,14 @@ async def test_one_that_may_not_receive_gets_nothing_and_the_sender_is_told(post
     await post.spawn("boss", "mute", "mute")
     data = {"agent_id": "mute", "message": 1}
     assert (await post.refused("one", "agent:send_message", data))[0] == "conflict"
-    assert await post.services.store.mail_count("mute") == 0
+    assert await post.kernel.store.mail_count("mute") == 0
 
 
 async def test_who_lost_the_right_meanwhile_is_handed_nothing(post: Post) -> None:
     await post.send("one", "two", "secret")
     await post.ask("boss", "agent:update", {"agent_id": "two", "capabilities": {"talk": False}})
     post.wire.connected["two"] = 1
-    assert await post.services.mailbox.deliver_waiting("two") == 0
+    assert await post.kernel.service(Mailbox).deliver_waiting("two") == 0
     assert post.wire.messages("two") == []
 
 
@@ -131,4 +132,4 @@ async def test_a_later_agent_of_the_same_name_does_not_get_the_mail(post: Post) 
     await post.ask("boss", "agent:terminate", {"agent_id": "two"})
     await post.spawn("boss", "two", "helper")
     post.wire.connected["two"] = 1
-    assert await post.services.mailbox.deliver_waiting("two") == 0
+    assert await post.kernel.service(Mailbox).deliver_waiting("two") == 0

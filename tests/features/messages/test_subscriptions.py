@@ -77,7 +77,7 @@ async def test_a_part_of_the_state_that_is_taken_away_is_not_heard_of_any_more()
         await one.ask("event:subscribe", {"patterns": ["state:*"]})
     await ann.ask("state:set", {"key": "team/a", "value": 1})
     board.desk.files = texts(STATE, all="", team=corner("club/"))
-    await board.desk.services.reloader.reload(Cause("signal"))
+    await board.desk.kernel.reloader.reload(Cause("signal"))
     await ann.ask("state:set", {"key": "team/a", "value": 2})
     await ann.ask("state:set", {"key": "club/a", "value": 3})
     assert [data["key"] for _, data in kim.events] == ["team/a", "club/a"]

@@ -2,12 +2,14 @@
 
 from typing import Any
 
-from tests.fakes import built_in_handlers, texts
+from tests.fakes import built_in_handlers, startup, texts
 from tests.stores import TemporaryStore
 
-from remit.app.assemble import make_services
+from remit.app.kernel import build_services, make_kernel
 from remit.config.definitions.files import Files
+from remit.features.reviews.approvals import Approvals
 from remit.features.reviews.capabilities import load_decisions
+from remit.features.reviews.setup import StoredDecisions
 from remit.kernel.authority.approvals import approvals_in
 from remit.kernel.authority.handlers import HandlerTable
 from remit.kernel.authority.keyring import KeyRing
@@ -85,18 +87,20 @@ class GatedDesk:
             approvals=approvals_in(decisions),
         )
         self.keyring = KeyRing("operator-key", self.authority.fleet)
-        self.services = make_services(
+        kernel = make_kernel(
             self.authority,
             self.store,
             self.keyring,
             clock=lambda: self.ticks,
             wall_clock=lambda: self.now,
-            approval_timeout=300,
-            approval_wait=self.wait or 0.001,
-            decisions=decisions,
         )
-        await self.services.approvals.load()
-        self.dispatcher = Dispatcher(self.services, timeout=5)
+        wait = self.wait or 0.001
+        start = startup(
+            self.store, StoredDecisions(decisions), approval_timeout=300.0, approval_wait=wait
+        )
+        self.kernel = build_services(kernel, start)
+        await self.kernel.service(Approvals).load()
+        self.dispatcher = Dispatcher(self.kernel, timeout=5)
         return self
 
     def _read(self) -> Files:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.features.reviews.gated import GatedDesk
 
-from remit.features.reviews.approvals import MAX_PENDING, MAX_WAITING
+from remit.features.reviews.approvals import MAX_PENDING, MAX_WAITING, Approvals
 
 OPEN = "vault:open"
 
@@ -222,7 +222,7 @@ async def test_waiting_calls_hear_of_the_approval_and_only_one_of_them_runs() ->
         async with anyio.create_task_group() as group:
             for _ in range(MAX_WAITING):
                 group.start_soon(call)
-            while desk.services.approvals._waiting["ann"] < MAX_WAITING:
+            while desk.kernel.service(Approvals)._waiting["ann"] < MAX_WAITING:
                 await anyio.lowlevel.checkpoint()
             (item,) = (await desk.ask("operator", "review:list", {"kind": "approval"}))["items"]
             await desk.decide("operator", item["id"])
@@ -261,7 +261,7 @@ async def test_an_agent_that_lost_the_event_while_it_waited_is_refused() -> None
     with anyio.fail_after(10):
         async with anyio.create_task_group() as group:
             group.start_soon(call)
-            while not desk.services.approvals._waiting:
+            while not desk.kernel.service(Approvals)._waiting:
                 await anyio.lowlevel.checkpoint()
             (item,) = (await desk.ask("operator", "review:list", {"kind": "approval"}))["items"]
             desk.authority.fleet.remove(["ann"])

@@ -366,5 +366,5 @@ async def _compare(
 async def test_what_is_read_of_a_skill_is_on_the_bill(shelf: SkillShelf) -> None:
     await shelf.desk.ask("guest", "skill:read", {"id": "tides"})
     await shelf.desk.ask("guest", "skill:list")
-    bills = shelf.desk.services.bills
+    bills = shelf.desk.kernel.bills
     assert bills.bill("ann").sent == bills.sent["skills"] == estimate_tokens(TIDES)

@@ -1,9 +1,9 @@
 """How much of the shared state an agent may have: by the settings, and by its own limits."""
 
-import msgspec
 import pytest
 from tests.fakes import Desk, built_in_handlers, texts
 
+from remit.features.state.events import StateLimits
 from remit.kernel.store.records import StateQuota
 from remit_client.wire import Failure
 
@@ -17,7 +17,7 @@ CATALOGUE = """
 def desk() -> Desk:
     few = "capabilities: [keep]\nlimits: {max_state_keys: 1}\n"
     desk = Desk(built_in_handlers(), texts(CATALOGUE, usual="capabilities: [keep]\n", few=few))
-    msgspec.structs.force_setattr(desk.services, "state_quota", StateQuota(keys=3, bytes=100))
+    desk.kernel.provide(StateLimits(quota=StateQuota(keys=3, bytes=100)))
     return desk
 
 

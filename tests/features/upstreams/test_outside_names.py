@@ -7,6 +7,7 @@ import msgspec
 from tests.outside_desk import OutsideDesk
 
 from remit.features.upstreams.pins import upstream_obstacle
+from remit.features.upstreams.service import Upstreams
 from remit.features.upstreams.trust import CHANGED, NEW
 from remit.model.principal import Principal
 from remit.model.upstream import Upstream, UpstreamTool
@@ -60,7 +61,7 @@ async def test_a_tool_that_is_held_says_why(tmp_path: Path) -> None:
     desk.tools = {"north": [FISH], "asks": [FISH]}
 
     def held(event: str) -> str:
-        servers = desk.services.upstreams.servers
+        servers = desk.kernel.service(Upstreams).servers
         known = {name: (one.upstream, one.known) for name, one in servers.items()}
         found = upstream_obstacle(known, event)
         return "" if found is None else f"{found.code}: {found.message}"
@@ -73,7 +74,7 @@ async def test_a_tool_that_is_held_says_why(tmp_path: Path) -> None:
         desk.tools["north"][:] = [msgspec.structs.replace(FISH, description="Other.")]
         await desk.refresh("north")
         assert held("mcp:north:search_fish").endswith(f"is in quarantine: {CHANGED}")
-        pin = desk.services.upstreams.servers["north"].known.tools["search_fish"]
+        pin = desk.kernel.service(Upstreams).servers["north"].known.tools["search_fish"]
         assert pin.waiting_since == 2000
         assert (await desk.decide("tool:asks/search_fish", "reject")).ok
         assert held("mcp:asks:search_fish").startswith("rejected: ")

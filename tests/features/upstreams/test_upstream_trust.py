@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.outside_desk import OutsideDesk
 
 from remit.features.upstreams.pins import read_pins
+from remit.features.upstreams.service import Upstreams
 from remit.model.principal import Cause
 from remit.model.upstream import Upstream, UpstreamTool
 
@@ -76,7 +77,7 @@ async def _step(desk: OutsideDesk, step: Any, approved: dict[str, str]) -> None:
         value = step[1] if step[0] == "moves" else (step[1],)
         desk.upstreams = [msgspec.structs.replace(upstream, **{what: value})]
         _first_use(desk, approved)
-        await desk.services.upstreams.reload(Cause("requested"))
+        await desk.kernel.service(Upstreams).reload(Cause("requested"))
 
 
 def _first_use(desk: OutsideDesk, approved: dict[str, str]) -> None:

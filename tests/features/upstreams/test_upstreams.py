@@ -9,6 +9,7 @@ import pytest
 from tests.outside_desk import OutsideDesk
 
 from remit.features.upstreams.client.state import CallOutcome, Health
+from remit.features.upstreams.service import Upstreams
 from remit.kernel.dispatch.call import Call
 from remit.model.place import DefinitionError, Place, Problem
 from remit.model.principal import OPERATOR, Cause
@@ -99,7 +100,7 @@ async def test_a_tool_that_changes_is_not_called_while_the_new_list_is_still_jud
     async with desk.open():
         await desk.refresh("free")
         # While this is held, nothing comes in force.
-        async with desk.services.upstreams.changing, anyio.create_task_group() as tasks:
+        async with desk.kernel.service(Upstreams).changing, anyio.create_task_group() as tasks:
             desk.tools["free"][:] = [other(FIND)]
             tasks.start_soon(desk.refresh, "free")
             await anyio.wait_all_tasks_blocked()
@@ -228,7 +229,7 @@ async def test_an_edit_stops_and_starts_only_what_it_is_about(tmp_path: Path) ->
         await desk.refresh("free")
         first = dict(desk.links)
         desk.upstreams = [msgspec.structs.replace(FREE, exclude=("keep*",), effects={"*": "read"})]
-        assert await desk.services.upstreams.reload(Cause("requested")) == ()
+        assert await desk.kernel.service(Upstreams).reload(Cause("requested")) == ()
         assert desk.served == {"mcp:free:find_it"}
         assert desk.links["free"] is first["free"]
         with anyio.fail_after(5):
@@ -245,11 +246,11 @@ async def test_a_tool_that_changed_while_it_was_kept_out_is_not_called_when_it_i
     async with desk.open():
         await desk.refresh("free")
         desk.upstreams = [msgspec.structs.replace(FREE, exclude=("find_it",))]
-        await desk.services.upstreams.reload(Cause("requested"))
+        await desk.kernel.service(Upstreams).reload(Cause("requested"))
         desk.tools["free"][:] = [other(FIND)]
         await desk.refresh("free")
         desk.upstreams = [FREE]
-        await desk.services.upstreams.reload(Cause("requested"))
+        await desk.kernel.service(Upstreams).reload(Cause("requested"))
         assert not (await desk.answer("mcp:free:find_it", {})).ok
         assert desk.links["free"].calls == []
 
@@ -261,7 +262,7 @@ async def test_a_server_that_is_reached_otherwise_is_started_again(tmp_path: Pat
         await desk.refresh("free")
         first = desk.links["free"]
         desk.upstreams = [msgspec.structs.replace(FREE, env={"A": "b"})]
-        await desk.services.upstreams.reload(Cause("requested"))
+        await desk.kernel.service(Upstreams).reload(Cause("requested"))
         with anyio.fail_after(5):
             await first.stopped.wait()
         assert desk.served == {"mcp:free:find_it"}  # the same command: the same tools
@@ -282,13 +283,13 @@ async def test_a_bad_file_is_told_once_and_changes_nothing(tmp_path: Path) -> No
         await desk.refresh("free")
         good, desk.read = desk.read, bad
         for _ in range(2):
-            assert await desk.services.upstreams.reload(Cause("signal")) == (problem,)
+            assert await desk.kernel.service(Upstreams).reload(Cause("signal")) == (problem,)
         assert desk.served == {"mcp:free:find_it"}
         rows = (await desk.ask("audit:query", {"event": "config:rejected"}))["items"]
         assert len(rows) == 1
         assert (await desk.ask("upstream:list"))["problems"][0]["line"] == 3
         desk.read = good
-        assert await desk.services.upstreams.reload(Cause("signal")) == ()
+        assert await desk.kernel.service(Upstreams).reload(Cause("signal")) == ()
         assert (await desk.ask("upstream:list"))["problems"] == []
 
 
@@ -305,7 +306,7 @@ async def test_a_daemon_that_starts_with_a_bad_file_serves_no_outside_tool(tmp_p
     async with desk.open():
         assert desk.served == set()
         desk.read = good
-        await desk.services.upstreams.reload(Cause("signal"))
+        await desk.kernel.service(Upstreams).reload(Cause("signal"))
         assert desk.served == {"mcp:free:find_it"}
 
 
@@ -337,6 +338,6 @@ async def test_trust_that_an_operator_gives_later_takes_in_what_waits_because_it
         await desk.refresh("asks")
         assert desk.served == set()
         desk.upstreams = [msgspec.structs.replace(ASKS, trust="on_first_use")]
-        await desk.services.upstreams.reload(Cause("requested"))
+        await desk.kernel.service(Upstreams).reload(Cause("requested"))
         await desk.refresh("asks")
         assert desk.served == {"mcp:asks:find_it"}

@@ -64,7 +64,7 @@ def desk() -> Desk:
     assert load_handlers(MODULES, trusted=True) == ()
     found = REGISTRY.handlers().items()
     desk = Desk({name: one for name, one in found if one.module in MODULES}, files)
-    desk.services.web = WebAccess(private=True)
+    desk.kernel.provide(WebAccess(private=True))
     return desk
 
 
@@ -226,7 +226,7 @@ async def test_the_configuration_of_a_profile_says_which_hosts(
 
 async def test_what_a_profile_allows_the_settings_may_deny(desk: Desk, server: Server) -> None:
     assert (await desk.answer("local", EVENT, {"url": server.url})).ok
-    desk.services.web = WebAccess(HostRules(deny_hosts=("127.0.0.1",)), private=True)
+    desk.kernel.provide(WebAccess(HostRules(deny_hosts=("127.0.0.1",)), private=True))
     for who in ("local", "operator"):
         assert (await refusal(desk, who, server.url)).code == "denied"
 
@@ -249,7 +249,7 @@ async def test_no_child_reaches_further_than_its_parent(
 async def test_loopback_is_refused_and_the_attempt_is_in_the_audit(
     desk: Desk, server: Server
 ) -> None:
-    desk.services.web = WebAccess()
+    desk.kernel.provide(WebAccess())
     server.answers["/"] = moved("http://127.0.0.1:8080/")
     error = await refusal(desk, "free", "http://127.0.0.1:8080/secret")
     assert (error.code, error.details["reason"]) == ("denied", "limit")
@@ -263,10 +263,10 @@ async def test_loopback_is_refused_and_the_attempt_is_in_the_audit(
 async def test_the_same_attempt_again_is_a_count_under_the_decision_it_is_answered_with(
     desk: Desk, server: Server
 ) -> None:
-    desk.services.web = WebAccess()
+    desk.kernel.provide(WebAccess())
     urls = ["http://127.0.0.1:8080/a"] * 3 + ["http://127.0.0.1:8080/b"]
     answers = [await desk.answer("free", EVENT, {"url": url}) for url in urls]
-    await desk.services.auditor.denials.flush()
+    await desk.kernel.auditor.denials.flush()
     rows = (await desk.ask("operator", "audit:query", {"event": EVENT}))["items"]
     found = sorted((row["details"]["url"][-1], row["count"]) for row in rows)
     assert found == [("a", 1), ("a", 2), ("b", 1)]

@@ -156,7 +156,7 @@ class FleetMachine(RuleBasedStateMachine):
         self.keys: dict[str, str] = {}
         """Every key that anybody ever had, with its name."""
         self.lines = [Listener(name) for name in NAMES]
-        courier = self.family.services.courier
+        courier = self.family.kernel.courier
         courier.post = FakePost(*self.lines)
         for one in self.lines:
             courier.bus.subscribe(one, patterns=[EventPattern.parse("*")])
@@ -323,7 +323,7 @@ class FleetMachine(RuleBasedStateMachine):
     @rule(version=st.sampled_from(range(len(VERSIONS))))
     def reload(self, version: int) -> None:
         self.family.files = files_of(version)
-        self.portal.call(self.family.services.reloader.reload, Cause("signal"))
+        self.portal.call(self.family.kernel.reloader.reload, Cause("signal"))
         self.model.version = version
 
     @rule(name=st.sampled_from(NAMES), event=st.sampled_from(sorted({*BASE, *DATA})))
@@ -343,7 +343,7 @@ class FleetMachine(RuleBasedStateMachine):
 
     @invariant()
     def what_is_published_reaches_exactly_those_who_may_see_it(self) -> None:
-        courier = self.family.services.courier
+        courier = self.family.kernel.courier
         for event in PUBLISHED:
             for one in self.lines:
                 one.heard.clear()

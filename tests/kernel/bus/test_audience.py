@@ -81,11 +81,11 @@ async def close_the_session(circle: Circle, _kim: Listener) -> None:
 
 
 async def unsubscribe(circle: Circle, kim: Listener) -> None:
-    circle.services.courier.bus.unsubscribe(kim, patterns=[EventPattern.parse("system:*")])
+    circle.kernel.courier.bus.unsubscribe(kim, patterns=[EventPattern.parse("system:*")])
 
 
 async def hang_up(circle: Circle, kim: Listener) -> None:
-    circle.services.courier.bus.drop(kim)
+    circle.kernel.courier.bus.drop(kim)
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ async def test_what_is_taken_between_two_messages_stops_the_second(change: Chang
     await circle.open("cleo", "job")
     await circle.spawn("cleo", "ann", "boss", session="job")
     await circle.spawn("ann", "kim", "boss")
-    courier = circle.services.courier
+    courier = circle.kernel.courier
     kim = listen(courier, "kim", "system:*")
     courier.post = FakePost(kim)
     assert [courier.publish(EVENT, at, "x") for at in range(3)] == [1, 1, 1]
@@ -114,7 +114,7 @@ async def test_what_is_taken_between_two_messages_stops_the_second(change: Chang
 async def test_what_is_given_between_two_messages_lets_the_second_through() -> None:
     circle = Circle(files())
     await circle.client("cleo", "boss")
-    courier = circle.services.courier
+    courier = circle.kernel.courier
     courier.post = FakePost(listen(courier, "cleo", "system:*"))
     assert courier.publish(EVENT, 1, "x") == courier.publish(EVENT, 2, "x") == 0
     await circle.ask("operator", "review:decide", {"id": "boss/web", "decision": "approve"})
@@ -124,7 +124,7 @@ async def test_what_is_given_between_two_messages_lets_the_second_through() -> N
 async def test_a_key_of_the_state_is_looked_at_in_every_message() -> None:
     circle = Circle(files())
     await circle.client("cleo", "corner")
-    courier = circle.services.courier
+    courier = circle.kernel.courier
     courier.post = FakePost(listen(courier, "cleo", "state:*"))
     keys = ["team/a/x", "team/b/x", "shared/x", "team/b/x", "team/a/x"]
     told = [courier.publish("state:set", {"key": key}, "x") for key in keys]
@@ -134,7 +134,7 @@ async def test_a_key_of_the_state_is_looked_at_in_every_message() -> None:
 def test_a_flood_of_event_names_is_not_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(couriers, "_REMEMBERED", 20)
     desk = Desk(built_in_handlers(), files())
-    courier = desk.services.courier
+    courier = desk.kernel.courier
     courier.post = FakePost(*(listen(courier, OPERATOR_ID, "*") for _ in range(4)))
     for at in range(100):
         courier.publish(f"no:such{at}", None, "x")
@@ -145,7 +145,7 @@ def test_a_flood_of_event_names_is_not_remembered(monkeypatch: pytest.MonkeyPatc
 
 def test_a_connection_that_is_gone_is_not_kept() -> None:
     desk = Desk(built_in_handlers(), files())
-    courier = desk.services.courier
+    courier = desk.kernel.courier
     operator = listen(courier, OPERATOR_ID, "*")
     courier.post = FakePost(operator)
     assert courier.publish("system:health", 1, "x") == 1
@@ -180,7 +180,7 @@ class Stage:
 
     def __init__(self) -> None:
         self.desk = Desk(built_in_handlers(), files())
-        self.fleet, self.courier = self.desk.authority.fleet, self.desk.services.courier
+        self.fleet, self.courier = self.desk.authority.fleet, self.desk.kernel.courier
         self.listeners = {name: Listener(name) for name in NAMES}
         self.asked: dict[str, set[str]] = {name: set() for name in NAMES}
         self.courier.post = FakePost(*self.listeners.values())

@@ -65,8 +65,8 @@ class Sky(Desk):
 
     def __init__(self, **profiles: str) -> None:
         super().__init__(built_in_handlers(), texts(CATALOGUE, **PROFILES | profiles))
-        self.post = self.services.courier.post = Post()
-        self.services.courier.bus.subscribe(Ear(), patterns=[EventPattern.parse("config:*")])
+        self.post = self.kernel.courier.post = Post()
+        self.kernel.courier.bus.subscribe(Ear(), patterns=[EventPattern.parse("config:*")])
         for profile in PROFILES:
             self.hire(profile, profile)
 
@@ -80,12 +80,12 @@ class Sky(Desk):
         return found
 
     async def bring(self, source: str, handlers: Mapping[str, Handler]) -> Any:
-        return await self.services.reloader.change_events(
+        return await self.kernel.reloader.change_events(
             lambda table: table.with_source(source, handlers), CAUSE
         )
 
     async def take(self, source: str) -> Any:
-        return await self.services.reloader.change_events(
+        return await self.kernel.reloader.change_events(
             lambda table: table.without_source(source), CAUSE
         )
 
@@ -134,7 +134,7 @@ async def test_nobody_s_rights_widen_silently(sky: Sky) -> None:
     assert (told["sailor"]["gained"], told["sailor"]["revision"]) == (("sky:look",), 2)
     ((_, announced),) = sky.post.of("config:changed")
     assert announced["profiles"]["sailor"]["granted"] == ("sky:look",)
-    (row,) = (await sky.services.store.audit_query(limit=9, event="config:changed")).items
+    (row,) = (await sky.kernel.store.audit_query(limit=9, event="config:changed")).items
     entry = row.entry
     assert (entry.principal, entry.reason, entry.revision) == ("ann", "events_changed", 2)
 
@@ -187,7 +187,7 @@ async def test_events_that_a_denial_needs_cannot_be_taken_away() -> None:
     sky = Sky()
     await sky.bring("extension:sky", events("sky:look", "sky:fall"))
     sky.files = texts(CATALOGUE, **PROFILES, wary="capabilities: [sky]\ndisallowed_tools: [sky:f*]")
-    await sky.services.reloader.reload(Cause("signal"))
+    await sky.kernel.reloader.reload(Cause("signal"))
     before = sky.authority.current
     with pytest.raises(DefinitionError):
         await sky.take("extension:sky")
@@ -210,7 +210,7 @@ async def test_events_do_not_come_when_that_cannot_be_written_down(sky: Sky) -> 
     async def full(*_arguments: Any, **_fields: Any) -> None:
         raise StoreError("the disk is full")
 
-    sky.services.auditor.record = full  # type: ignore[method-assign]
+    sky.kernel.auditor.record = full  # type: ignore[method-assign]
     before = sky.authority.current
     with pytest.raises(StoreError):
         await sky.bring("extension:sky", events("sky:look"))
@@ -221,11 +221,11 @@ async def test_bad_files_stay_marked_while_events_come_and_a_reload_keeps_the_ev
     sky: Sky,
 ) -> None:
     good, sky.files = sky.files, texts("broken: [")
-    await sky.services.reloader.reload(Cause("signal"))
+    await sky.kernel.reloader.reload(Cause("signal"))
     await sky.bring("extension:sky", events("sky:look"))
     assert (await sky.ask("operator", "system:health"))["stale"]
     sky.files = good
-    await sky.services.reloader.reload(Cause("signal"))
+    await sky.kernel.reloader.reload(Cause("signal"))
     assert not (await sky.ask("operator", "system:health"))["stale"]
     assert await sky.code("sailor", "sky:look") == "ok"
 

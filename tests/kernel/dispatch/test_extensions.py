@@ -8,13 +8,14 @@ from typing import Any
 
 import anyio
 import pytest
-from tests.fakes import Desk, built_in_handlers, texts
+from tests.fakes import Desk, built_in_handlers, startup, texts
 
-from remit.app.assemble import make_services
+from remit.app.kernel import build_services, make_kernel
 from remit.errors import StoreError
-from remit.features.discovery.service import Gathered
+from remit.features.discovery.service import Finder, Gathered
 from remit.features.extensions import service as runtime_extensions
 from remit.features.extensions.memory import EXTENSIONS_BLOB, restore
+from remit.features.extensions.service import Extensions
 from remit.kernel.authority.handlers import HandlerTable
 from remit.kernel.dispatch.dispatcher import Dispatcher
 from remit.kernel.dispatch.loading import bring_in
@@ -83,14 +84,11 @@ class Hangar(Desk):
         super().__init__(built_in_handlers(), texts(CATALOGUE, **PROFILES))
         self.folder = folder
         self.shelf = Shelf()
-        self.services = make_services(
-            self.authority,
-            store or self.services.store,
-            self.keyring,
-            extension_modules=["kites", "spare_kites", "kite_box.parts"],
-        )
-        self.services.finder._gather = self.shelf
-        self.dispatcher = Dispatcher(self.services, timeout=5)
+        kernel = make_kernel(self.authority, store or self.kernel.store, self.keyring)
+        allowed = ("kites", "spare_kites", "kite_box.parts")
+        self.kernel = build_services(kernel, startup(kernel.store, extension_modules=allowed))
+        self.kernel.service(Finder)._gather = self.shelf
+        self.dispatcher = Dispatcher(self.kernel, timeout=5)
         self.module("kites", MODULE)
         self.shelf.put("kites", "kites")
 
@@ -208,13 +206,13 @@ async def test_what_the_workspace_names_is_never_imported_even_if_listed(hangar:
 
 
 async def test_an_entry_that_changed_since_it_was_seen_is_looked_at_again(hangar: Hangar) -> None:
-    engine = await hangar.services.finder.engine()
+    engine = await hangar.kernel.service(Finder).engine()
     (seen,) = (one for one in engine.index.descriptors if one.id == "extension:kites")
     hangar.shelf.put("kites", "spare_kites")
-    hangar.services.finder.folders_changed()
-    await hangar.services.finder.engine()
+    hangar.kernel.service(Finder).folders_changed()
+    await hangar.kernel.service(Finder).engine()
     with pytest.raises(Exception, match="has just changed"):
-        hangar.services.extensions.check(seen)
+        hangar.kernel.service(Extensions).check(seen)
 
 
 # ---- all or nothing ----
@@ -307,8 +305,8 @@ async def test_an_extension_that_the_definitions_need_is_not_unloaded(hangar: Ha
 
 async def remembered(hangar: Hangar, *allowed: str) -> list[str]:
     table = HandlerTable(built_in_handlers())
-    listed = allowed or hangar.services.extensions._allowed
-    restored = await restore(hangar.services.store, table, hangar.shelf, listed, bring_in)
+    listed = allowed or hangar.kernel.service(Extensions)._allowed
+    restored = await restore(hangar.kernel.store, table, hangar.shelf, listed, bring_in)
     for brought in restored.brought.values():
         brought.forget()
     return [*restored.brought, *(f"failed {one.id}" for one in restored.failed)]
@@ -363,7 +361,7 @@ async def test_the_next_start_goes_on_without_one_that_fails_and_tries_again_lat
 
 
 async def test_a_damaged_memory_is_an_empty_one(hangar: Hangar) -> None:
-    await hangar.services.store.blob_put(EXTENSIONS_BLOB, b"\xff\x00damaged")
+    await hangar.kernel.store.blob_put(EXTENSIONS_BLOB, b"\xff\x00damaged")
     assert await remembered(hangar) == []
 
 
@@ -373,8 +371,8 @@ async def test_a_full_disk_keeps_no_extension_loaded(hangar: Hangar) -> None:
     async def full(*_arguments: Any, **_fields: Any) -> None:
         raise StoreError("the disk is full")
 
-    hangar.services.store.blob_put = full  # type: ignore[method-assign]
-    hangar.services.auditor.record = full  # type: ignore[method-assign]
+    hangar.kernel.store.blob_put = full  # type: ignore[method-assign]
+    hangar.kernel.auditor.record = full  # type: ignore[method-assign]
     refused = await hangar.refusal("loader", "extension:unload", {"id": "kites"})
     assert refused.code == "store_unavailable"
     assert "kite:fly" not in hangar.authority.catalogue.universe.index
@@ -384,6 +382,6 @@ async def test_a_load_that_cannot_be_remembered_says_so(hangar: Hangar) -> None:
     async def full(*_arguments: Any, **_fields: Any) -> None:
         raise StoreError("the disk is full")
 
-    hangar.services.store.blob_put = full  # type: ignore[method-assign]
+    hangar.kernel.store.blob_put = full  # type: ignore[method-assign]
     assert (await hangar.load())["remembered"] is False
     assert await hangar.ask("flyer", "kite:fly", {"height": 1}) == {"height": 1}

@@ -169,7 +169,7 @@ async def tried(world: dict[str, Any]) -> None:
     }
     plan = await yard.ask("operator", "composition:plan", draft)
     yard.files = files
-    outcome = await yard.services.reloader.reload(Cause("files_edited"))
+    outcome = await yard.kernel.reloader.reload(Cause("files_edited"))
     after = await yard.rights()
     assert told(plan) == difference(before, after)
     if outcome.changed:

@@ -66,14 +66,14 @@ class Site(Desk):
     def __init__(self) -> None:
         super().__init__(built_in_handlers(), files(READ))
         self.told = Told()
-        self.services.courier.post = self.told
+        self.kernel.courier.post = self.told
         for name, profile in (("ann", "worker"), ("bob", "reader"), ("watcher", "watcher")):
             self.authority.fleet.add(Agent(id=name, spec=AgentSpec(profile=profile)))
-        self.services.courier.bus.subscribe(Ear(), patterns=[EventPattern.parse("config:*")])
+        self.kernel.courier.bus.subscribe(Ear(), patterns=[EventPattern.parse("config:*")])
 
     async def edit(self, worker: str) -> Any:
         self.files = files(worker)
-        return await self.services.reloader.reload(BY_HAND)
+        return await self.kernel.reloader.reload(BY_HAND)
 
 
 @pytest.fixture
@@ -144,7 +144,7 @@ async def test_an_agent_is_told_when_other_tools_of_it_are_listed(site: Site) ->
 async def test_an_agent_is_told_when_what_it_holds_ceases_to_be_a_tool(site: Site) -> None:
     hidden = CATALOGUE.replace("[state:get]", "[state:get], mcp_tools: false")
     site.files = texts(hidden, worker=READ, reader=READ, watcher=WATCHER)
-    await site.services.reloader.reload(BY_HAND)
+    await site.kernel.reloader.reload(BY_HAND)
     told = dict(site.told.of("permission:changed"))
     assert set(told) == {"ann", "bob"}
     assert (told["ann"]["tools_hidden"], told["ann"]["lost"]) == (("state:get",), ())
@@ -205,14 +205,14 @@ async def test_a_store_that_is_full_does_not_stop_a_narrowing_edit(
     async def refuse(_name: str, _data: bytes) -> None:
         raise StoreError("no space left")
 
-    monkeypatch.setattr(site.services.store, "blob_put", refuse)
+    monkeypatch.setattr(site.kernel.store, "blob_put", refuse)
     assert (await site.edit("")).revision == 2
     assert "state:get" not in site.authority.catalogue.grants["worker"].events
 
 
 async def test_what_is_in_force_is_kept_before_anybody_is_told(site: Site) -> None:
     await site.edit(WRITE)
-    kept = await site.services.store.blob_get(LAST_GOOD)
+    kept = await site.kernel.store.blob_get(LAST_GOOD)
     assert kept is not None
     assert b"write: true" in kept
 
@@ -231,7 +231,7 @@ async def test_all_who_ask_during_a_reload_share_the_next_one(site: Site) -> Non
     outcomes = []
 
     async def ask() -> None:
-        outcomes.append(await site.services.reloader.reload(BY_HAND))
+        outcomes.append(await site.kernel.reloader.reload(BY_HAND))
 
     with anyio.fail_after(5):
         async with anyio.create_task_group() as tasks:
@@ -281,7 +281,7 @@ async def test_changes_of_agents_themselves_are_told_the_same_way(site: Site) ->
         Agent(id="ann", spec=AgentSpec(profile="reader", disallowed_tools=("state:get",)))
     )
     after = holdings(fleet, catalogue, fleet.subtree("ann"))
-    assert tell_changes(site.services.courier, before, after, revision=1) == 1
+    assert tell_changes(site.kernel.courier, before, after, revision=1) == 1
     ((name, data),) = site.told.of("permission:changed")
     assert (name, data["lost"]) == ("ann", ("state:get",))
 
@@ -308,7 +308,7 @@ async def test_an_agent_whose_profile_vanishes_keeps_what_everybody_has_without_
     await site.edit(READ + "limits: {max_children: 2}\n")
     before = holdings(site.authority.fleet, site.authority.catalogue)
     site.files = texts(CATALOGUE, reader=READ, watcher=WATCHER)
-    await site.services.reloader.reload(BY_HAND)
+    await site.kernel.reloader.reload(BY_HAND)
     after = holdings(site.authority.fleet, site.authority.catalogue)
     change = changes_between(before, after)["ann"]
     assert "state:get" in change.revoked
@@ -324,7 +324,7 @@ async def rows(site: Site) -> list[dict[str, Any]]:
 
 async def test_a_change_by_an_edited_file_is_in_the_audit_with_its_summary(site: Site) -> None:
     site.files = files(WRITE)
-    await site.services.reloader.reload(Cause("files_edited"))
+    await site.kernel.reloader.reload(Cause("files_edited"))
     (row,) = await rows(site)
     assert (row["principal"], row["event"], row["outcome"], row["reason"], row["revision"]) == (
         *("daemon", "config:changed", "allowed", "files_edited", 2),
@@ -366,13 +366,13 @@ async def test_a_reload_that_somebody_asked_for_bears_that_name_and_decision(sit
 async def test_a_change_is_in_the_audit_before_it_is_in_force(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    append, seen = site.services.store.audit_append, []
+    append, seen = site.kernel.store.audit_append, []
 
     async def watched(entry: Any, **options: Any) -> Any:
         seen.append((entry.event, site.authority.catalogue.revision, list(site.told.notices)))
         return await append(entry, **options)
 
-    monkeypatch.setattr(site.services.store, "audit_append", watched)
+    monkeypatch.setattr(site.kernel.store, "audit_append", watched)
     await site.edit(WRITE)
     assert seen == [("config:changed", 1, [])]
 
@@ -383,7 +383,7 @@ async def test_a_full_disk_stops_an_edit_that_gives_and_none_that_only_takes(
     async def refuse(_entry: Any, **_options: Any) -> None:
         raise StoreError("no space left")
 
-    monkeypatch.setattr(site.services.store, "audit_append", refuse)
+    monkeypatch.setattr(site.kernel.store, "audit_append", refuse)
     with pytest.raises(StoreError):
         await site.edit(BOTH)
     assert site.authority.catalogue.revision == 1
@@ -395,7 +395,7 @@ async def test_a_full_disk_stops_an_edit_that_gives_and_none_that_only_takes(
 async def test_an_edit_that_a_review_overtakes_is_written_as_it_came_about(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    put = site.services.store.blob_put
+    put = site.kernel.store.blob_put
     decided = False
 
     async def overtaken(name: str, data: bytes) -> None:
@@ -405,7 +405,7 @@ async def test_an_edit_that_a_review_overtakes_is_written_as_it_came_about(
             site.authority.approve(frozenset({Approval("worker", "write", Scope((), frozenset()))}))
         await put(name, data)
 
-    monkeypatch.setattr(site.services.store, "blob_put", overtaken)
+    monkeypatch.setattr(site.kernel.store, "blob_put", overtaken)
     assert (await site.edit(WRITE)).revision == 3
     found = [(row["outcome"], row["details"]["revision_after"]) for row in await rows(site)]
     assert found == [("allowed", 2), ("failed", 2), ("allowed", 3)]
@@ -414,7 +414,7 @@ async def test_an_edit_that_a_review_overtakes_is_written_as_it_came_about(
 async def test_how_a_run_begins_is_in_the_audit_when_it_is_not_as_the_last_one_ended(
     site: Site,
 ) -> None:
-    reloader = site.services.reloader
+    reloader = site.kernel.reloader
     await reloader.begin(None)
     assert await rows(site) == []
     plan = make_plan({}, site.authority.catalogue.grants)

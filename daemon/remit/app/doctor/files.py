@@ -3,8 +3,6 @@
 import shlex
 from collections.abc import Iterable, Iterator
 
-from remit.app.card_settings import configured_scorers
-from remit.app.discovery import gatherer
 from remit.app.doctor.look import Check, State, told_by_daemon
 from remit.app.offline_cards import read_cards
 from remit.app.workbench import Workbench, open_workbench, read_standing
@@ -14,7 +12,9 @@ from remit.config.settings.launch_user import launch_user
 from remit.config.settings.lock import running_pid
 from remit.config.settings.table import Settings
 from remit.errors import SettingsError, StoreError
+from remit.features.cards.setup import configured_scorers
 from remit.features.cards.views import unbound
+from remit.features.discovery.setup import gatherer
 from remit.features.skills.views import binding_problems
 from remit.features.upstreams.file import inspect_upstreams, upstreams_path
 from remit.model.names import did_you_mean

@@ -7,8 +7,7 @@ import msgspec
 
 from remit.errors import InvalidDataError, RemitError
 from remit.kernel.dispatch.context import Context
-from remit.kernel.dispatch.lookup import unseen
-from remit.kernel.dispatch.visibility import sight, visible_capabilities
+from remit.kernel.dispatch.visibility import sight, unseen, visible_capabilities
 from remit.model.agent import AgentSpec, CapabilityChoice
 from remit.model.composition import ToolEntry
 from remit.model.grant import Grant

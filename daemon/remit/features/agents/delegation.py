@@ -5,11 +5,10 @@ from typing import Any
 import msgspec
 
 from remit.errors import ExceedsParentError, InvalidDataError, LimitError, RemitError
+from remit.features.agents.launcher import Launcher
 from remit.features.agents.launches import wanted, wants_process
 from remit.kernel.dispatch.context import Context
-from remit.kernel.dispatch.lookup import look_up
-from remit.kernel.dispatch.session_view import held_by, sessions_of
-from remit.kernel.dispatch.visibility import sight, visible_profiles
+from remit.kernel.dispatch.visibility import held_by, look_up, sessions_of, sight, visible_profiles
 from remit.model.agent import AgentSpec
 from remit.model.composition import ToolEntry
 from remit.model.grant import Grant
@@ -189,7 +188,7 @@ def rights_behind(ctx: Context, spec: AgentSpec, parent: str | None) -> list[Any
     if spec.inherit:
         return [] if parent is None else rights_in(fleet.grant(parent, catalogue))
     own = fleet.with_made(resolve_agent(catalogue, spec), catalogue)
-    launcher, started = ctx.services.launcher, None
+    launcher, started = ctx.kernel.find(Launcher), None
     if launcher is not None and wants_process(spec, own):
         started = msgspec.to_builtins(wanted(spec, own, catalogue, launcher.commands))
     return [*rights_in(own), started]

@@ -8,14 +8,20 @@ import msgspec
 from remit.errors import ConflictError, DeniedError, RemitError
 from remit.features.agents.choice import check_configured, choose, spec_warnings
 from remit.features.agents.delegation import Offer, check_room, check_spec, offer, rights_behind
+from remit.features.agents.launcher import Launcher
 from remit.features.agents.launches import check_launch
 from remit.kernel.authority.fleet import NOTHING
 from remit.kernel.authority.plans import holdings
 from remit.kernel.dispatch.context import Context
-from remit.kernel.dispatch.lookup import free_name
 from remit.kernel.dispatch.registry import event_handler
-from remit.kernel.dispatch.session_view import binding, is_of_session
-from remit.kernel.dispatch.visibility import agent_in_reach, is_in_reach, unknown_agent
+from remit.kernel.dispatch.visibility import (
+    agent_in_reach,
+    binding,
+    free_name,
+    is_in_reach,
+    is_of_session,
+    unknown_agent,
+)
 from remit.kernel.reload.changes import tell_changes
 from remit.model.agent import Agent, AgentSpec, AgentStatus, CapabilityChoice, LaunchRequest
 from remit.model.limits import NO_LIMITS, Limits
@@ -100,13 +106,13 @@ async def spawn(request: SpawnRequest, ctx: Context) -> dict[str, Any]:
         limits: limits of its own; they never widen those it has anyway.
         launch: the operator's command to start instead of the profile's; an empty one: none.
     """
-    services = ctx.services
+    kernel = ctx.kernel
     parent = None if ctx.principal.is_operator else ctx.principal.id
     spec = _spec(ctx, request, parent)
     check_spec(spec, parent)
     offered = offer(ctx, spec, parent, asked=spec)
     check_configured(ctx, spec, request.capabilities)
-    launcher, own_key = services.launcher, request.public_key is not None
+    launcher, own_key = kernel.find(Launcher), request.public_key is not None
     spec = check_launch(launcher, spec, offered.grant, ctx.catalogue, own_key=own_key)
     check_room(ctx, parent)
     name = _name(ctx, request)
@@ -116,11 +122,11 @@ async def spawn(request: SpawnRequest, ctx: Context) -> dict[str, Any]:
         parent=parent,
         public_key=credentials["public_key"],
         token_hash=token_hash,
-        created_at=services.wall_clock(),
+        created_at=kernel.wall_clock(),
         spec=spec,
     )
     # INVARIANT: nothing is awaited between the check of the room and the place being taken.
-    await services.keyring.spawn(services.store, agent)
+    await kernel.keyring.spawn(kernel.store, agent)
     launched = bool(spec.launch or spec.launches_profile)
     if launcher is not None and launched:
         launcher.launch(name, agent.public_key, credentials["secret_key"])
@@ -238,8 +244,8 @@ async def update(request: UpdateRequest, ctx: Context) -> dict[str, Any]:
         limits: limits of its own, instead of those before.
         on_excess: what to do when it would hold more than you or its parent: refuse, or narrow.
     """
-    services = ctx.services
-    async with services.keyring.updating:
+    kernel = ctx.kernel
+    async with kernel.keyring.updating:
         agent = _changeable(ctx, request.agent_id)
         spec = _changed(ctx, agent, request)
         check_spec(spec, agent.parent)
@@ -248,14 +254,14 @@ async def update(request: UpdateRequest, ctx: Context) -> dict[str, Any]:
         offered = offer(ctx, spec, agent.parent, reviewed, asked=asked)
         if any(x is not None for x in (request.capabilities, request.profile, request.variables)):
             check_configured(ctx, spec, request.capabilities or {})
-        fleet, catalogue = services.authority.fleet, services.authority.catalogue
+        fleet, catalogue = kernel.authority.fleet, kernel.authority.catalogue
         # What it made gives others no more than it holds itself, so they may lose with it.
         affected = fleet.names() if catalogue.runtime_capabilities else fleet.subtree(agent.id)
         before = holdings(fleet, catalogue, affected)
         agent = msgspec.structs.replace(agent, spec=spec)
-        await services.keyring.update(services.store, agent)
+        await kernel.keyring.update(kernel.store, agent)
         after = holdings(fleet, catalogue, affected)
-    tell_changes(services.courier, before, after, revision=catalogue.revision)
+    tell_changes(kernel.courier, before, after, revision=catalogue.revision)
     if spec.status != "active":
         offered = Offer(NOTHING, offered.cut)
     shown = _resource(ctx, agent)

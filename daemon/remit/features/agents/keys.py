@@ -6,10 +6,10 @@ import msgspec
 
 from remit.errors import ExceedsParentError
 from remit.features.agents.delegation import rights_in, withheld
+from remit.features.agents.token_keeper import TokenKeeper
 from remit.kernel.dispatch.context import Context
-from remit.kernel.dispatch.lookup import free_name, look_up, unseen
 from remit.kernel.dispatch.registry import event_handler
-from remit.kernel.dispatch.visibility import visible_profiles
+from remit.kernel.dispatch.visibility import free_name, look_up, unseen, visible_profiles
 from remit.model.names import Name
 from remit.model.principal import ID_LENGTH, RESERVED, Principal, Token
 from remit.model.requests import NewName, whole
@@ -108,6 +108,7 @@ Audience = Annotated[str, whole(r"[a-z][a-z0-9_-]{0,63}", most=64)]
 @event_handler("key:token", capability="key_management", wildcard=False)
 async def token(
     ctx: Context,
+    tokens: TokenKeeper,
     name: Name | None = None,
     expires_in: Lifetime = MONTH,
     audience: Audience = "http",
@@ -124,9 +125,7 @@ async def token(
 
     owner = _owner(ctx, name)
     made = new_token()
-    kept = await ctx.services.tokens.add(
-        owner, token_hash(made), audience=audience, seconds=expires_in
-    )
+    kept = await tokens.add(owner, token_hash(made), audience=audience, seconds=expires_in)
     return _shown(kept) | {"token": made}
 
 
@@ -155,13 +154,13 @@ async def tokens(ctx: Context) -> dict[str, Any]:
     wildcard=False,
     only_takes=True,
 )
-async def revoke_token(ctx: Context, id: Name) -> dict[str, Any]:  # noqa: A002 - the wire calls it id
+async def revoke_token(ctx: Context, tokens: TokenKeeper, id: Name) -> dict[str, Any]:  # noqa: A002 - the wire calls it id
     """Take a bearer token back: it counts no longer at once, and open streams of it are cut.
 
     Args:
         id: as key:tokens lists it.
     """
-    keeper = ctx.services.tokens
+    keeper = tokens
     found = keeper.find(id) if len(id) == ID_LENGTH else None
     if found is None or not (ctx.principal.is_operator or found.owner == ctx.principal.id):
         raise unseen(id, [one.id for one in _visible(ctx)], "token")

@@ -25,6 +25,7 @@ from remit.errors import InvalidDataError, LimitError, RemitError
 from remit.features.agents.folders import Premises, remove_folder
 from remit.kernel.processes.child import GRACE_SECONDS, open_child
 from remit.model.agent import MAX_RESTARTS, SETTABLE, Launch
+from remit.model.event import Service
 
 log = structlog.get_logger()
 
@@ -77,7 +78,7 @@ class _Child:
         return b"".join(self._output).decode("utf-8", "replace")
 
 
-class Launcher:
+class Launcher(Service):
     """Starts and minds the processes of agents."""
 
     def __init__(

@@ -15,11 +15,11 @@ from remit.features.agents.prompt import (
     texts_of,
     warnings_of,
 )
+from remit.features.discovery.service import Finder
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.registry import event_handler
-from remit.kernel.dispatch.session_view import held_by
 from remit.kernel.dispatch.tool_list import model_tools, shown_tools
-from remit.kernel.dispatch.visibility import agent_in_reach
+from remit.kernel.dispatch.visibility import agent_in_reach, held_by
 from remit.model.names import Name
 from remit.policy.tool_names import names_for
 
@@ -46,7 +46,11 @@ _LATEST = 5
 
 @event_handler("agent:runtime", capability="own_runtime", effect="read")
 async def runtime(
-    ctx: Context, agent_id: Name = "", query: Query = "", messages: Messages | None = None
+    ctx: Context,
+    finder: Finder,
+    agent_id: Name = "",
+    query: Query = "",
+    messages: Messages | None = None,
 ) -> dict[str, Any]:
     """Tell what a host runs an agent with: system prompt, tools, limits, files and their tokens.
 
@@ -64,12 +68,12 @@ async def runtime(
     catalogue = ctx.catalogue
     order = resolved(catalogue, spec, grant)
     asked = query or "\n".join(_texts(messages or ())[-_LATEST:])
-    engine = await ctx.services.finder.engine()
+    engine = await finder.engine()
     relevance = None
     if asked.strip():
         relevance = await _relevance(engine, asked, texts_of(catalogue, order.resolved_ids))
         relevance = dict(zip(order.resolved_ids, relevance, strict=True))
-    least = ctx.services.finder.usual.min_relevance
+    least = finder.usual.min_relevance
     least = _MIN_RELEVANCE if least is None else least
     own = own_prompt(spec, grant)
     prompt = prompt_of(catalogue, order, own, engine.counter, relevance, least)
@@ -82,7 +86,7 @@ async def runtime(
         "tools": engine.counter.count(msgspec.json.encode(tools).decode()) if tools else 0,
     }
     if is_self:  # a look at what somebody else is run with is nobody's turn
-        bills = ctx.services.bills
+        bills = ctx.kernel.bills
         bills.charge(agent.id, "prompts", tokens["system_prompt"])
         bills.charge(agent.id, "lists", tokens["tools"], tokens["tools"])
     return {

@@ -11,12 +11,13 @@ from remit.errors import LimitError, UnknownAgentError
 from remit.kernel.authority.keyring import KeyRing
 from remit.kernel.authority.tokens import MAX_IN_ALL, MAX_OF_ONE, record_of, token_of
 from remit.kernel.store.protocol import TokenStore
+from remit.model.event import Service
 from remit.model.principal import Principal, Token
 
 log = structlog.get_logger()
 
 
-class TokenKeeper:
+class TokenKeeper(Service):
     """Changes the tokens that were made by hand."""
 
     def __init__(self, store: TokenStore, keyring: KeyRing) -> None:

@@ -5,10 +5,11 @@ from typing import Annotated, Any
 import msgspec
 
 from remit.errors import ConflictError, InvalidDataError, TooLargeError
+from remit.features.agents.launcher import Launcher
+from remit.features.messages.mailbox import Mailbox
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.registry import event_handler
-from remit.kernel.dispatch.session_view import held_by
-from remit.kernel.dispatch.visibility import agent_in_reach, may_address, unknown_agent
+from remit.kernel.dispatch.visibility import agent_in_reach, held_by, may_address, unknown_agent
 from remit.model.agent import Agent
 from remit.model.event import DIRECT_EVENT, MESSAGE_BYTES
 from remit.model.names import Name
@@ -64,11 +65,16 @@ def _summary(ctx: Context, agent: Agent) -> dict[str, Any]:
         "kind": "client" if ctx.kernel.keyring.is_client(agent.id) else "agent",
         "depth": fleet.depth(agent.id),
         "children": len(fleet.children(agent.id)),
-        "connected": ctx.services.mailbox.connections(agent.id),
+        "connected": _connections(ctx, agent.id),
         "created_at": agent.created_at,
         "session": agent.spec.session,
         "bound": agent.spec.session_names,
     }
+
+
+def _connections(ctx: Context, agent: str) -> int:
+    mailbox = ctx.kernel.find(Mailbox)
+    return mailbox.connections(agent) if mailbox is not None else 0
 
 
 @event_handler("agent:status", capability="spawn_agents", effect="read")
@@ -79,9 +85,9 @@ async def status(ctx: Context, agent_id: Name) -> dict[str, Any]:
         agent_id: the agent.
     """
     agent = agent_in_reach(ctx, agent_id)
-    services = ctx.services
+    kernel = ctx.kernel
     grant = held_by(ctx, agent_id)
-    waiting = await services.store.mail_count(agent_id)
+    waiting = await kernel.store.mail_count(agent_id)
     spec = agent.spec
     return _summary(ctx, agent) | {
         "system_prompt": spec.system_prompt,
@@ -91,25 +97,27 @@ async def status(ctx: Context, agent_id: Name) -> dict[str, Any]:
         "allowed_claude_tools": sorted(grant.claude_tools),
         "limits": grant.limits.to_json(),
         "use": {
-            "calls_last_minute": services.meter.calls(agent_id),
-            "running": services.meter.running(agent_id),
-            "children": len(services.authority.fleet.children(agent_id)),
+            "calls_last_minute": kernel.meter.calls(agent_id),
+            "running": kernel.meter.running(agent_id),
+            "children": len(kernel.authority.fleet.children(agent_id)),
             "waiting_messages": waiting,
         },
-        "bill": msgspec.structs.asdict(services.bills.bill(agent_id)),
+        "bill": msgspec.structs.asdict(kernel.bills.bill(agent_id)),
         "process": _process(ctx, agent_id),
         "revision": ctx.catalogue.revision,
     }
 
 
 def _process(ctx: Context, agent_id: str) -> dict[str, Any] | None:
-    launcher = ctx.services.launcher
+    launcher = ctx.kernel.find(Launcher)
     found = launcher.status(agent_id) if launcher is not None else None
     return msgspec.structs.asdict(found) if found is not None else None
 
 
 @event_handler("agent:send_message", capability="agent_messaging", triggers=[DIRECT_EVENT])
-async def send_message(ctx: Context, agent_id: Name, message: Any) -> dict[str, Any]:
+async def send_message(
+    ctx: Context, mailbox: Mailbox, agent_id: Name, message: Any
+) -> dict[str, Any]:
     """Send a message to an agent of your own tree; it is kept for one that is away.
 
     Args:
@@ -122,7 +130,6 @@ async def send_message(ctx: Context, agent_id: Name, message: Any) -> dict[str, 
             f"the message has {size:,} bytes; {MESSAGE_BYTES:,} are the limit",
             hint="put it into the shared state and send its key",
         )
-    mailbox = ctx.services.mailbox
     if not may_address(ctx, agent_id):
         raise unknown_agent(agent_id)
     if not mailbox.may_receive(agent_id):

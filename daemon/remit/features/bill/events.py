@@ -37,7 +37,7 @@ async def query(
         limit: how many agents at the most.
         after: the `next` of the page before.
     """
-    bills = ctx.services.bills
+    bills = ctx.kernel.bills
     first = bills.first_day(since)
     head = {"since": first * _DAY}
     if agent is None and not ctx.sees_everything:

@@ -6,10 +6,16 @@ import msgspec
 
 from remit.errors import ConflictError, DeniedError, InvalidDataError
 from remit.features.capabilities.checks import author_lives, check_definition, may_change
+from remit.features.capabilities.service import MadeCapabilities
 from remit.kernel.dispatch.context import Context
-from remit.kernel.dispatch.lookup import free_name, unseen
 from remit.kernel.dispatch.registry import event_handler
-from remit.kernel.dispatch.visibility import is_in_reach, visible_capabilities, visible_profiles
+from remit.kernel.dispatch.visibility import (
+    free_name,
+    is_in_reach,
+    unseen,
+    visible_capabilities,
+    visible_profiles,
+)
 from remit.model.capability import (
     Description,
     Files,
@@ -65,7 +71,9 @@ class UpdateRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 @event_handler("capability:create", capability="make_capabilities")
-async def create(request: CreateRequest, ctx: Context) -> dict[str, Any]:
+async def create(
+    request: CreateRequest, ctx: Context, capabilities: MadeCapabilities
+) -> dict[str, Any]:
     """Make a capability out of what you hold; it never gives more than you hold at that moment.
 
     Args:
@@ -92,12 +100,14 @@ async def create(request: CreateRequest, ctx: Context) -> dict[str, Any]:
     name, definition = _named(ctx, request.id, RuntimeDefinition(**fields))
     draft = _draft(ctx, name, definition)
     check_definition(ctx, draft)
-    made, outcome = await ctx.services.made.create(name, ctx.principal.id, definition, _cause(ctx))
+    made, outcome = await capabilities.create(name, ctx.principal.id, definition, _cause(ctx))
     return _answer(made, outcome.revision, changed=True)
 
 
 @event_handler("capability:update", capability="make_capabilities")
-async def update(request: UpdateRequest, ctx: Context) -> dict[str, Any]:
+async def update(
+    request: UpdateRequest, ctx: Context, capabilities: MadeCapabilities
+) -> dict[str, Any]:
     """Change a capability that you, or somebody you spawned, made; it acts on all holders at once.
 
     Args:
@@ -138,7 +148,7 @@ async def update(request: UpdateRequest, ctx: Context) -> dict[str, Any]:
         raise ConflictError(message, hint="remove it, and make it again as your own")
     draft = _with(made, definition)
     check_definition(ctx, draft)
-    changed, outcome = await ctx.services.made.update(
+    changed, outcome = await capabilities.update(
         made, definition, _cause(ctx), expect=request.expect_version
     )
     return _answer(changed, outcome.revision, changed=outcome.changed)
@@ -147,20 +157,20 @@ async def update(request: UpdateRequest, ctx: Context) -> dict[str, Any]:
 @event_handler(
     "capability:remove", capability="make_capabilities", effect="destructive", only_takes=True
 )
-async def remove(ctx: Context, id: Name) -> dict[str, Any]:  # noqa: A002 - the wire calls it id
+async def remove(ctx: Context, capabilities: MadeCapabilities, id: Name) -> dict[str, Any]:  # noqa: A002 - the wire calls it id
     """Remove a capability that you, or somebody you spawned, made, and that nobody uses.
 
     Args:
         id: the capability.
     """
     made = _changeable(ctx, id)
-    outcome = await ctx.services.made.remove(made, lambda: _users(ctx, made.id), _cause(ctx))
+    outcome = await capabilities.remove(made, lambda: _users(ctx, made.id), _cause(ctx))
     return {"id": made.id, "removed": True, "revision": outcome.revision}
 
 
 def _named(ctx: Context, asked: str, said: RuntimeDefinition) -> tuple[str, RuntimeDefinition]:
     """The id of a new capability; one that is taken out of sight is changed, with its folder."""
-    made = ctx.services.made
+    made = ctx.kernel.service(MadeCapabilities)
     known = ctx.catalogue.names.get(asked, asked)
     if made.is_free(asked) or ctx.principal.is_operator or known in visible_capabilities(ctx):
         return asked, said
@@ -188,7 +198,7 @@ def _with(made: RuntimeCapability, definition: RuntimeDefinition) -> RuntimeCapa
 
 
 def _changeable(ctx: Context, name: str) -> RuntimeCapability:
-    made = ctx.services.made.get(name)
+    made = ctx.kernel.service(MadeCapabilities).get(name)
     if made is not None and may_change(ctx, made):
         return made
     visible = visible_capabilities(ctx)

@@ -14,6 +14,7 @@ import structlog
 from remit.errors import ConflictError, LimitError, NotFoundError, StoreError
 from remit.kernel.authority.revision import Authority
 from remit.kernel.authority.standing import UNREADABLE, made_of
+from remit.kernel.dispatch.kernel import Kernel, Setup, Startup
 from remit.kernel.reload.reload import Outcome, Reloader
 from remit.kernel.store.protocol import MadeStore
 from remit.model.capability import (
@@ -22,6 +23,7 @@ from remit.model.capability import (
     RuntimeVersion,
     definition_hash,
 )
+from remit.model.event import Service
 from remit.model.place import DefinitionError
 from remit.model.principal import Cause
 from remit.policy.catalogue import Catalogue
@@ -46,7 +48,7 @@ async def load_made(store: MadeStore) -> Made:
     return tuple(found)
 
 
-class MadeCapabilities:
+class MadeCapabilities(Service):
     """Makes, changes and removes, one after the other."""
 
     def __init__(
@@ -215,3 +217,15 @@ def is_taken(catalogue: Catalogue, name: str) -> bool:
     """Tell whether files, or a handler that waits for its definition, use a name already."""
     specs = catalogue.universe.specs.values()
     return name in catalogue.names or any(spec.capability == name for spec in specs)
+
+
+async def _restore(startup: Startup) -> None:
+    startup.capabilities = await load_made(startup.store)
+
+
+def _build(kernel: Kernel, _startup: Startup) -> None:
+    clock = kernel.wall_clock
+    kernel.provide(MadeCapabilities(kernel.store, kernel.authority, kernel.reloader, clock))
+
+
+SETUP = Setup(restore=_restore, build=_build)

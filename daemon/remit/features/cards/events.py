@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 
 from remit.errors import NotFoundError
+from remit.features.cards.service import Awareness
 from remit.features.cards.views import card_entry, card_state
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.registry import event_handler
@@ -41,6 +42,7 @@ Note = Annotated[str, msgspec.Meta(max_length=500)]
 @event_handler("awareness:select", capability="awareness", effect="read")
 async def select(  # noqa: PLR0913 - one for each field
     ctx: Context,
+    awareness: Awareness,
     messages: Messages,
     session_type: Name = "main",
     *,
@@ -60,13 +62,14 @@ async def select(  # noqa: PLR0913 - one for each field
         environment: where it runs, as in production.
     """
     question = _question(ctx, messages, session_type, session, user_tier, environment, token_budget)
-    chosen = await ctx.services.awareness.select(_caller(ctx), question)
+    chosen = await awareness.select(_caller(ctx), question)
     return chosen.record()
 
 
 @event_handler("awareness:inject", capability="awareness", effect="read")
 async def inject(  # noqa: PLR0913 - one for each field
     ctx: Context,
+    awareness: Awareness,
     files: Files,
     messages: Messages,
     session_type: Name = "main",
@@ -88,22 +91,24 @@ async def inject(  # noqa: PLR0913 - one for each field
         environment: where it runs, as in production.
     """
     question = _question(ctx, messages, session_type, session, user_tier, environment, token_budget)
-    chosen, out = await ctx.services.awareness.inject(_caller(ctx), question, files)
+    chosen, out = await awareness.inject(_caller(ctx), question, files)
     record = chosen.record()
     if record["mode"] == "on" and record["total_tokens"]:  # else nothing was put there
-        ctx.services.bills.charge(ctx.principal.id, "cards", record["total_tokens"])
+        ctx.kernel.bills.charge(ctx.principal.id, "cards", record["total_tokens"])
     return {"files": out, **record}
 
 
 @event_handler("awareness:cards", capability="awareness", effect="read")
-async def cards(ctx: Context, limit: FewCards = PAGE_LIMIT, after: Key = "") -> dict[str, Any]:
+async def cards(
+    ctx: Context, awareness: Awareness, limit: FewCards = PAGE_LIMIT, after: Key = ""
+) -> dict[str, Any]:
     """List the cards that you may be given.
 
     Args:
         limit: how many at the most.
         after: the `next` of the page before.
     """
-    awareness, everything = ctx.services.awareness, ctx.sees_everything
+    everything = ctx.sees_everything
     seen = await awareness.visible(_caller(ctx))
     listed = page(
         sorted(seen),
@@ -121,6 +126,7 @@ async def cards(ctx: Context, limit: FewCards = PAGE_LIMIT, after: Key = "") -> 
 @event_handler("awareness:outcome", capability="awareness_feedback", effect="write", fleeting=True)
 async def outcome(
     ctx: Context,
+    awareness: Awareness,
     useful: bool,  # noqa: FBT001 - a field of the request
     session: Name | None = None,
     note: Note = "",
@@ -133,7 +139,7 @@ async def outcome(
         note: why, for the operator.
     """
     name = session if session is not None else ctx.session or ""
-    turn = ctx.services.awareness.memory.report(ctx.principal.id, name, useful=useful, note=note)
+    turn = awareness.memory.report(ctx.principal.id, name, useful=useful, note=note)
     if turn is None:
         raise NotFoundError("nothing was injected there", hint="name the session of the injection")
     return {"session": name, "injected": list(turn.injected), "useful": useful}
@@ -141,7 +147,10 @@ async def outcome(
 
 @event_handler("awareness:outcomes", capability="awareness_admin", effect="read", wildcard=False)
 async def outcomes(
-    ctx: Context, limit: Limit = PAGE_LIMIT, after: Annotated[int, msgspec.Meta(ge=0)] = 0
+    ctx: Context,
+    awareness: Awareness,
+    limit: Limit = PAGE_LIMIT,
+    after: Annotated[int, msgspec.Meta(ge=0)] = 0,
 ) -> dict[str, Any]:
     """Read the latest injections and what came of them, newest first, and a tally by scorer.
 
@@ -149,7 +158,7 @@ async def outcomes(
         limit: how many at the most.
         after: the `next` of the page before.
     """
-    memory = ctx.services.awareness.memory
+    memory = awareness.memory
     found = list(reversed(memory.turns))
     more = after + limit < len(found)
     return {
@@ -163,6 +172,7 @@ async def outcomes(
 @event_handler("awareness:switch", capability="awareness_admin", effect="write", wildcard=False)
 async def switch(
     ctx: Context,
+    awareness: Awareness,
     on: bool,  # noqa: FBT001 - a field of the request
     reason: Note = "",
 ) -> dict[str, Any]:
@@ -172,7 +182,6 @@ async def switch(
         on: whether cards may be injected.
         reason: why, for whoever looks later.
     """
-    awareness = ctx.services.awareness
     await awareness.switch(on=on, by=ctx.principal.id, reason=reason)
     return awareness.status()
 

@@ -5,10 +5,12 @@ Whoever decides what is put before every agent must not be an agent that sees on
 
 from typing import TYPE_CHECKING, Any
 
+from remit.features.cards.reviews import CardReviews
+from remit.features.cards.service import Awareness
 from remit.features.cards.views import MOST_REASONS, MOST_SUSPICIOUS
 from remit.kernel.authority.approvals import CARD
 from remit.kernel.dispatch.context import Context
-from remit.kernel.dispatch.lookup import unseen
+from remit.kernel.dispatch.visibility import unseen
 from remit.kernel.store.records import ReviewStatus
 
 if TYPE_CHECKING:
@@ -21,19 +23,19 @@ async def listed(ctx: Context, status: ReviewStatus) -> list[dict[str, Any]]:
     """Cards of one status, with what makes them suspicious and what agents would read."""
     if not ctx.sees_everything:
         return []
-    found = await ctx.services.awareness.shelf.suspicious()
+    found = await ctx.kernel.service(Awareness).shelf.suspicious()
     wanted = [ready for ready, state in found.values() if state == status]
     return [_entry(ctx, ready, status) for ready in wanted[:MOST_SUSPICIOUS]]
 
 
 async def decide(ctx: Context, card: str, status: ReviewStatus, note: str) -> dict[str, Any]:
     """Decide about the content that a card has now; it counts from the next question on."""
-    shelf = ctx.services.awareness.shelf
+    shelf = ctx.kernel.service(Awareness).shelf
     found = await shelf.suspicious() if ctx.sees_everything else {}
     if card not in found:
         raise unseen(card, found, "card", purpose="review", hint="'remit review list' shows them")
     ready, _ = found[card]
-    await ctx.services.card_reviews.decide(
+    await ctx.kernel.service(CardReviews).decide(
         card, ready.content_hash, status, by=ctx.principal.id, note=note
     )
     shelf.changed()
@@ -42,7 +44,7 @@ async def decide(ctx: Context, card: str, status: ReviewStatus, note: str) -> di
 
 def _entry(ctx: Context, ready: "ReadyCard", status: ReviewStatus) -> dict[str, Any]:
     card = ready.card
-    decision = ctx.services.card_reviews.decision(card.id, ready.content_hash)
+    decision = ctx.kernel.service(CardReviews).decision(card.id, ready.content_hash)
     return {
         "id": f"{CARD}:{card.id}",
         "kind": CARD,

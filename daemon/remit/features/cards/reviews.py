@@ -11,6 +11,7 @@ from remit.features.reviews.approval_records import stored_reviews
 from remit.kernel.authority.approvals import CARD
 from remit.kernel.store.protocol import ReviewStore
 from remit.kernel.store.records import Review, ReviewStatus
+from remit.model.event import Service
 
 DAMAGED = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, KeyError, TypeError)
 
@@ -25,7 +26,7 @@ class CardDecision(msgspec.Struct, frozen=True):
     note: str
 
 
-class CardReviews:
+class CardReviews(Service):
     """The newest decision about each card; all of them are in the store."""
 
     def __init__(self, store: ReviewStore, *, clock: Callable[[], float]) -> None:

@@ -20,6 +20,7 @@ from remit.features.cards.memory import AwarenessMemory, Switch, Turn
 from remit.features.cards.rollout import is_chosen, share_of
 from remit.features.cards.selection import Injected
 from remit.kernel.audit.log import Auditor
+from remit.model.event import Service
 
 log = structlog.get_logger()
 
@@ -30,7 +31,7 @@ DAEMON = "daemon"
 Tell = Callable[[str, Any, str], int]
 
 
-class Awareness:
+class Awareness(Service):
     """Answers for one daemon."""
 
     def __init__(  # noqa: PLR0913 - one argument a part

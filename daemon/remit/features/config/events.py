@@ -20,8 +20,9 @@ async def reload(ctx: Context) -> dict[str, Any]:
     """Read definitions, upstreams, cards and skills again; definitions are all or nothing."""
     from remit.kernel.reload.full_reload import reload_everything  # noqa: PLC0415 - the daemon alone
 
+    kernel = ctx.kernel
     cause = Cause("requested", by=ctx.principal.id, decision=ctx.decision)
-    return (await reload_everything(ctx.services, cause)).to_json()
+    return (await reload_everything(kernel.reloader, kernel.reload_parts, cause)).to_json()
 
 
 # Both name profiles and events of everybody, so they are for those who may see the files.

@@ -7,3 +7,11 @@ Promises:
 - No answer is over its token budget, by the counter that is configured.
 - Without vectors the ranking is by words alone; without anything to find there is still the map.
 """
+
+from remit.kernel.feature import Feature
+
+FEATURE = Feature(
+    name="discovery",
+    events=("remit.features.discovery.events",),
+    setup="remit.features.discovery.setup",
+)

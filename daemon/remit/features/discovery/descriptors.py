@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from remit.features.tools.formats import parameters
-from remit.kernel.dispatch.docstrings import Documented
+from remit.kernel.dispatch.tool_list import Documented
 from remit.model.descriptor import Descriptor, Parameter, SourceRef, parameters_of, tool_id
 from remit.model.event import SEARCH
 from remit.policy.catalogue import Catalogue

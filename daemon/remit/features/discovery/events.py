@@ -14,11 +14,12 @@ from remit.features.discovery.answers import (
     present,
     turn_tools,
 )
+from remit.features.discovery.experience import Experience
+from remit.features.discovery.service import Finder
 from remit.kernel.dispatch.context import Context
-from remit.kernel.dispatch.lookup import unseen
 from remit.kernel.dispatch.registry import event_handler
 from remit.kernel.dispatch.tool_list import shown_tools
-from remit.kernel.dispatch.visibility import grant_of
+from remit.kernel.dispatch.visibility import grant_of, unseen
 from remit.model.descriptor import META_TOOL, DescriptorKind
 from remit.model.grant import Grant
 from remit.model.names import Name
@@ -35,6 +36,7 @@ Query = Annotated[str, msgspec.Meta(max_length=131_072)]
 @event_handler("discovery:discover", capability="discovery", effect="read")
 async def discover(  # noqa: PLR0913 - the fields of the contract
     ctx: Context,
+    finder: Finder,
     query: Query,
     *,
     kind: DescriptorKind | None = None,
@@ -59,7 +61,6 @@ async def discover(  # noqa: PLR0913 - the fields of the contract
         render: add `prompt`, the whole as one text to put before a model, fenced as data.
         host: name what a host of tools offers, where the texts say how to read on.
     """
-    finder = ctx.services.finder
     engine = await finder.engine_for(query)
     grant = grant_of(ctx, agent=agent, profile=profile)
     view = await _view(ctx, engine, grant, agent=agent, host=host)
@@ -75,6 +76,7 @@ async def discover(  # noqa: PLR0913 - the fields of the contract
 @event_handler("discovery:tools", capability="discovery", effect="read")
 async def tools(
     ctx: Context,
+    finder: Finder,
     query: Query,
     *,
     config: DiscoveryConfig | None = None,
@@ -89,7 +91,6 @@ async def tools(
         agent: somebody else that you may ask about; yourself when absent.
         profile: a profile instead of an agent.
     """
-    finder = ctx.services.finder
     engine = await finder.engine_for(query)
     grant = grant_of(ctx, agent=agent, profile=profile)
     options = options_of(finder.usual, config, grant, Filters("tool"))
@@ -111,6 +112,7 @@ async def tools(
 @event_handler("discovery:describe", capability="discovery", effect="read")
 async def describe(
     ctx: Context,
+    finder: Finder,
     id: Key,  # noqa: A002 - the contract's name
     render: bool = False,  # noqa: FBT001, FBT002 - a field of the request
 ) -> dict[str, Any]:
@@ -120,7 +122,7 @@ async def describe(
         id: its id, as in 'tool:state:get'; its event or name will do when only one has it.
         render: add `prompt`, the whole as one text to put before a model, fenced as data.
     """
-    engine = await ctx.services.finder.engine()
+    engine = await finder.engine()
     view = await _view(ctx, engine, ctx.grant)
     rows = view.named(id)
     if len(rows) == 1:
@@ -133,7 +135,7 @@ async def describe(
             render=render,
         )
         text = answer["prompt"] if render else msgspec.json.encode(answer).decode()
-        ctx.services.bills.charge(ctx.principal.id, "details", engine.counter.count(text))
+        ctx.kernel.bills.charge(ctx.principal.id, "details", engine.counter.count(text))
         return answer
     seen = [view.index.descriptors[row].id for row in view.rows]
     if rows:
@@ -144,9 +146,9 @@ async def describe(
 
 
 @event_handler("discovery:stats", capability="discovery", effect="read")
-async def stats(ctx: Context) -> dict[str, Any]:
+async def stats(ctx: Context, finder: Finder, experience: Experience) -> dict[str, Any]:
     """Count what you can find, what your turns cost, and what full dumps would have cost."""
-    finder, bills = ctx.services.finder, ctx.services.bills
+    bills = ctx.kernel.bills
     engine = await finder.engine()
     view = await _view(ctx, engine, ctx.grant)
     answer = {
@@ -163,7 +165,7 @@ async def stats(ctx: Context) -> dict[str, Any]:
     if ctx.sees_everything:
         answer |= {
             "version": engine.index.version,
-            "learning": ctx.services.experience.enabled,
+            "learning": experience.enabled,
             "total_bill": msgspec.structs.asdict(bills.total),
             "bills": {name: msgspec.structs.asdict(b) for name, b in sorted(bills.of.items())},
             "ranker_problem": engine.problem,
@@ -177,6 +179,8 @@ async def stats(ctx: Context) -> dict[str, Any]:
 @event_handler("discovery:feedback", capability="discovery_feedback", effect="write", fleeting=True)
 async def feedback(
     ctx: Context,
+    finder: Finder,
+    experience: Experience,
     id: Key,  # noqa: A002 - as in describe
     worked: bool,  # noqa: FBT001 - a field of the request
     query: Annotated[str, msgspec.Meta(max_length=4_096)] = "",
@@ -188,20 +192,19 @@ async def feedback(
         worked: whether it did what it was chosen for.
         query: the request that it was used for; it becomes an example when it worked.
     """
-    engine = await ctx.services.finder.engine()
+    engine = await finder.engine()
     view = await _view(ctx, engine, ctx.grant)
     rows = view.named(id)
     if len(rows) != 1:
         raise unseen(id, (), "", purpose="use")
     descriptor = view.index.descriptors[rows[0]]
-    ctx.services.experience.reported(ctx.principal.id, descriptor.id, worked=worked, request=query)
-    return {"id": descriptor.id, "learned": ctx.services.experience.enabled}
+    experience.reported(ctx.principal.id, descriptor.id, worked=worked, request=query)
+    return {"id": descriptor.id, "learned": experience.enabled}
 
 
 @event_handler("discovery:refresh", capability="discovery_admin", effect="write")
-async def refresh(ctx: Context) -> dict[str, Any]:
+async def refresh(ctx: Context, finder: Finder) -> dict[str, Any]:
     """Read the folders of skills and manifests again, and take in what use has taught."""
-    finder = ctx.services.finder
     finder.folders_changed()
     engine = await finder.engine()
     view = await _view(ctx, engine, ctx.grant)
@@ -218,6 +221,7 @@ async def refresh(ctx: Context) -> dict[str, Any]:
 @event_handler("discovery:examples", capability="discovery_admin", effect="read", wildcard=False)
 async def examples(
     ctx: Context,
+    experience: Experience,
     id: Key | None = None,  # noqa: A002 - as in describe
     limit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 100,
     after: Annotated[int, msgspec.Meta(ge=0)] = 0,
@@ -229,7 +233,7 @@ async def examples(
         limit: how many at the most.
         after: the `next` of the page before.
     """
-    learned = ctx.services.experience.examples(id)
+    learned = experience.examples(id)
     seen = await _subjects(ctx)
     found = learned if seen is None else [one for one in learned if one.subject in seen]
     more = after + limit < len(found)
@@ -245,6 +249,8 @@ async def examples(
 )
 async def forget(
     ctx: Context,
+    experience: Experience,
+    finder: Finder,
     id: Key | None = None,  # noqa: A002 - as in describe
     query: Query | None = None,
 ) -> dict[str, Any]:
@@ -254,12 +260,12 @@ async def forget(
         id: the descriptor; everything when absent.
         query: one request that was learned for it.
     """
-    experience, seen = ctx.services.experience, await _subjects(ctx)
+    seen = await _subjects(ctx)
     if seen is None:
         removed = experience.forget(id, query)
     else:
         removed = sum(experience.forget(one, query) for one in seen if id in (None, one))
-    await ctx.services.finder.refresh()
+    await finder.refresh()
     return {"removed": removed}
 
 
@@ -267,7 +273,7 @@ async def _subjects(ctx: Context) -> set[str] | None:
     """Of what the caller may know what was learned; None: of everything."""
     if ctx.sees_everything:
         return None
-    view = await _view(ctx, await ctx.services.finder.engine(), ctx.grant)
+    view = await _view(ctx, await ctx.kernel.service(Finder).engine(), ctx.grant)
     return {view.index.descriptors[row].id for row in view.rows}
 
 
@@ -308,9 +314,9 @@ async def _names(
 
 
 def _charge(ctx: Context, sent: int, full_dump: int) -> None:
-    ctx.services.bills.charge(ctx.principal.id, "searches", sent, full_dump)
+    ctx.kernel.bills.charge(ctx.principal.id, "searches", sent, full_dump)
 
 
 def _remember(ctx: Context, query: str, found: "Found") -> None:
     ids = [descriptor.id for descriptor in found.descriptors]
-    ctx.services.experience.asked(ctx.principal.id, ctx.session or "", query, ids)
+    ctx.kernel.service(Experience).asked(ctx.principal.id, ctx.session or "", query, ids)

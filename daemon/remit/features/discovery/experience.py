@@ -6,6 +6,7 @@ from typing import Literal
 
 import msgspec
 
+from remit.model.event import Service
 from remit.text.words import words
 
 
@@ -89,7 +90,7 @@ class _Question(msgspec.Struct):
     used: list[str] = []
 
 
-class Experience:
+class Experience(Service):
     """Lessons in memory; `changes` are for whoever keeps them on disk."""
 
     def __init__(self, clock: Callable[[], float], *, enabled: bool = True) -> None:

@@ -19,6 +19,7 @@ from remit.features.skills.views import bind_skills, binding_problems
 from remit.kernel.authority.revision import Authority
 from remit.kernel.reload.problem_log import ProblemLog
 from remit.model.descriptor import NOBODY, Descriptor
+from remit.model.event import Service
 from remit.model.place import Problem
 from remit.policy.universe import Universe
 
@@ -44,7 +45,7 @@ class Gathered(msgspec.Struct, frozen=True):
     """Ids that the workspace says, and nobody whom the operator chose."""
 
 
-class Finder:
+class Finder(Service):
     """Keeps an engine up to date and answers from it."""
 
     def __init__(

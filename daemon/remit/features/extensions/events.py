@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import msgspec
 
 from remit.errors import ConflictError, HandlerError, RemitError
+from remit.features.discovery.service import Finder
+from remit.features.extensions.service import Extensions
 from remit.kernel.dispatch.context import Context
-from remit.kernel.dispatch.lookup import unseen
 from remit.kernel.dispatch.registry import event_handler
+from remit.kernel.dispatch.visibility import unseen
 from remit.model.descriptor import Descriptor
 from remit.model.place import DefinitionError
 from remit.model.principal import Cause
@@ -24,7 +26,7 @@ Limit = Annotated[int, msgspec.Meta(ge=1, le=PAGE_MAX)]
 
 
 @event_handler("extension:load", capability="extensions", wildcard=False)
-async def load(ctx: Context, id: Key) -> dict[str, Any]:  # noqa: A002 - as in discovery:describe
+async def load(ctx: Context, extensions: Extensions, id: Key) -> dict[str, Any]:  # noqa: A002 - as in discovery:describe
     """Load an extension: its events exist from then on, for those whose profiles grant them.
 
     Args:
@@ -32,14 +34,14 @@ async def load(ctx: Context, id: Key) -> dict[str, Any]:  # noqa: A002 - as in d
     """
     extension = _named(id, await _visible(ctx))
     try:
-        loaded = await ctx.services.extensions.load(extension, _cause(ctx))
+        loaded = await extensions.load(extension, _cause(ctx))
     except (DefinitionError, HandlerError) as error:
         _refuse(ctx, f"{extension.id!r} could not be loaded", error)
     return _answer(ctx, extension.id, loaded) | {"remembered": loaded.remembered}
 
 
 @event_handler("extension:unload", capability="extensions", wildcard=False, only_takes=True)
-async def unload(ctx: Context, id: Key) -> dict[str, Any]:  # noqa: A002 - as above
+async def unload(ctx: Context, extensions: Extensions, id: Key) -> dict[str, Any]:  # noqa: A002 - as above
     """Unload an extension: its events are gone, and calls that run already go on to their end.
 
     Args:
@@ -47,17 +49,19 @@ async def unload(ctx: Context, id: Key) -> dict[str, Any]:  # noqa: A002 - as ab
     """
     seen = await _visible(ctx)
     name = id if id.startswith(PREFIX) else f"{PREFIX}{id}"
-    if not (ctx.sees_everything and name in ctx.services.extensions.loaded):
+    if not (ctx.sees_everything and name in extensions.loaded):
         name = _named(id, seen).id
     try:
-        unloaded = await ctx.services.extensions.unload(name, _cause(ctx))
+        unloaded = await extensions.unload(name, _cause(ctx))
     except DefinitionError as error:
         _refuse(ctx, f"{name!r} could not be unloaded: the definitions in force name it", error)
     return _answer(ctx, name, unloaded)
 
 
 @event_handler("extension:list", capability="extensions", effect="read")
-async def list_(ctx: Context, limit: Limit = PAGE_LIMIT, after: Key = "") -> dict[str, Any]:
+async def list_(
+    ctx: Context, extensions: Extensions, limit: Limit = PAGE_LIMIT, after: Key = ""
+) -> dict[str, Any]:
     """List the extensions that you may see, and whether they are loaded.
 
     Args:
@@ -67,7 +71,7 @@ async def list_(ctx: Context, limit: Limit = PAGE_LIMIT, after: Key = "") -> dic
     seen = await _visible(ctx)
     names = set(seen)
     if ctx.sees_everything:  # also those whose entry was taken out of its file meanwhile
-        names |= ctx.services.extensions.loaded.keys()
+        names |= extensions.loaded.keys()
     described = page(
         sorted(names), lambda name: _entry(ctx, name, seen.get(name)), limit=limit, after=after
     )
@@ -76,7 +80,7 @@ async def list_(ctx: Context, limit: Limit = PAGE_LIMIT, after: Key = "") -> dic
 
 async def _visible(ctx: Context) -> dict[str, Descriptor]:
     """The extensions that discovery shows the caller, by id."""
-    engine = await ctx.services.finder.engine()
+    engine = await ctx.kernel.service(Finder).engine()
     view = engine.view(ctx.grant, everything=ctx.sees_everything)
     found = (view.index.descriptors[row] for row in view.rows)
     return {one.id: one for one in found if one.kind == "extension"}
@@ -90,7 +94,7 @@ def _named(id_: str, seen: dict[str, Descriptor]) -> Descriptor:
 
 
 def _entry(ctx: Context, id_: str, extension: Descriptor | None) -> dict[str, Any]:
-    extensions = ctx.services.extensions
+    extensions = ctx.kernel.service(Extensions)
     shown: dict[str, Any] = {
         "id": id_,
         "description": extension.description if extension else "",
@@ -108,7 +112,7 @@ def _why_not(ctx: Context, extension: Descriptor | None) -> str | None:
     if extension is None:
         return "no catalogue names it any more"
     try:
-        ctx.services.extensions.check(extension)
+        ctx.kernel.service(Extensions).check(extension)
     except RemitError as error:
         return error.hint or error.message
     return None

@@ -14,12 +14,22 @@ import structlog
 
 from remit.errors import ConflictError, HandlerError, NotFoundError, StoreError
 from remit.features.discovery.service import Finder
-from remit.features.extensions.memory import Remembered, Restored, check_allowed, entry_of, remember
+from remit.features.discovery.setup import SearchOptions, configured_search
+from remit.features.extensions.memory import (
+    Remembered,
+    Restored,
+    check_allowed,
+    entry_of,
+    remember,
+    restore,
+)
 from remit.kernel.authority.revision import Authority
-from remit.kernel.dispatch.loading import Brought
+from remit.kernel.dispatch.kernel import Kernel, Setup, Startup
+from remit.kernel.dispatch.loading import Brought, bring_in
 from remit.kernel.reload.reload import Outcome, Reloader
 from remit.kernel.store.protocol import BlobStore
 from remit.model.descriptor import Descriptor
+from remit.model.event import Service
 from remit.model.principal import Cause
 
 log = structlog.get_logger()
@@ -35,7 +45,7 @@ class Loaded(msgspec.Struct, frozen=True):
     remembered: bool
 
 
-class Extensions:
+class Extensions(Service):
     """Loads and unloads, one after the other."""
 
     def __init__(
@@ -204,3 +214,27 @@ class _Attempt:
         self._is_over = True
         if self._result is not None:
             self._result.forget()
+
+
+async def _restore(startup: Startup) -> None:
+    search = startup.take(SearchOptions, lambda: configured_search(startup.settings))
+    allowed = startup.settings.extension_modules
+    restored = await restore(startup.store, startup.table, search.gather, allowed, bring_in)
+    startup.put(restored)
+    startup.table = restored.table
+
+
+def _build(kernel: Kernel, startup: Startup) -> None:
+    extensions = Extensions(
+        kernel.authority,
+        kernel.reloader,
+        kernel.service(Finder),
+        kernel.store,
+        bring_in=bring_in,
+        allowed=startup.settings.extension_modules,
+    )
+    extensions.begin(startup.take(Restored, lambda: Restored(startup.table, {})))
+    kernel.provide(extensions)
+
+
+SETUP = Setup(restore=_restore, build=_build)

@@ -13,6 +13,7 @@ import msgspec
 from remit.errors import ConflictError, InvalidDataError, NotFoundError
 from remit.features.files.store import check_way, is_directory
 from remit.kernel.dispatch.context import Context
+from remit.kernel.dispatch.kernel import Kernel, Setup, Startup
 from remit.kernel.store.protocol import Store
 from remit.kernel.store.records import FileInfo, FileLimits, StoredFile
 from remit.model.capability import Mount
@@ -72,7 +73,7 @@ class SessionFiles:
     def of(cls, ctx: Context, session: SessionKey) -> Self:
         """Those that a request works on."""
         mounts = mounts_of(ctx.grant, ctx.catalogue.capabilities)
-        return cls(ctx.kernel.store, session, mounts, ctx.services.file_limits)
+        return cls(ctx.kernel.store, session, mounts, ctx.kernel.service(FileLimits))
 
     async def read(self, path: FilePath) -> bytes:
         """What is in a file.
@@ -346,3 +347,16 @@ def _glob(pattern: str) -> str:
             parts.append(re2.escape(pattern[position]))
             position += 1
     return "".join(parts)
+
+
+def _build(kernel: Kernel, startup: Startup) -> None:
+    settings = startup.settings
+    limits = FileLimits(
+        size=settings.file_size_limit,
+        count=settings.file_count_limit,
+        total=settings.file_total_limit,
+    )
+    kernel.provide(startup.take(FileLimits, lambda: limits))
+
+
+SETUP = Setup(build=_build)

@@ -12,20 +12,22 @@ import anyio
 import msgspec
 import structlog
 
+from remit.config.settings.table import Settings
 from remit.errors import StoreError
 from remit.kernel.authority.revision import Authority
 from remit.kernel.bus.delivery import Courier
+from remit.kernel.dispatch.kernel import Kernel, Setup, Startup
 from remit.kernel.store.protocol import MailStore
 from remit.kernel.store.records import Mail
 from remit.kernel.store.stored_json import shown_value
-from remit.model.event import DIRECT_EVENT, KEEP_SECONDS, MAX_WAITING, MAX_WAITING_BYTES
+from remit.model.event import DIRECT_EVENT, KEEP_SECONDS, MAX_WAITING, MAX_WAITING_BYTES, Service
 
 log = structlog.get_logger()
 
 _EXPIRY_SECONDS = 600.0
 
 
-class Mailbox:
+class Mailbox(Service):
     """Knows who is connected, and hands over what waits for those who come back."""
 
     def __init__(
@@ -153,3 +155,20 @@ class Mailbox:
                 mail.to, mail.message, mail.sender, mail.expires_at,
                 limit=2 * MAX_WAITING, max_bytes=2 * MAX_WAITING_BYTES,
             )  # fmt: skip
+
+
+def _build(kernel: Kernel, _startup: Startup) -> None:
+    clock = kernel.lapsing_clock
+    mailbox = Mailbox(kernel.store, kernel.courier, kernel.authority, wall_clock=clock)
+    kernel.on_arrival.append(mailbox.arrived)
+    kernel.on_departure.append(mailbox.gone)
+    kernel.provide(mailbox)
+
+
+@asynccontextmanager
+async def _run(kernel: Kernel, _settings: Settings) -> AsyncGenerator[None]:
+    async with kernel.service(Mailbox).delivering():
+        yield
+
+
+SETUP = Setup(build=_build, run=_run)

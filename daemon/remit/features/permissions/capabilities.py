@@ -7,10 +7,9 @@ import msgspec
 from remit.features.capabilities.checks import may_change
 from remit.features.permissions.reports import remarks
 from remit.kernel.dispatch.context import Context
-from remit.kernel.dispatch.lookup import unseen
 from remit.kernel.dispatch.registry import event_handler
 from remit.kernel.dispatch.tool_list import shown_tools
-from remit.kernel.dispatch.visibility import is_in_reach, visible_capabilities
+from remit.kernel.dispatch.visibility import is_in_reach, unseen, visible_capabilities
 from remit.model.capability import RuntimeCapability
 from remit.model.names import Name
 from remit.model.principal import OPERATOR_ID
@@ -84,7 +83,10 @@ def _given_now(ctx: Context, made: CompiledRuntimeCapability) -> dict[str, Any]:
 def _origin(ctx: Context, name: str) -> dict[str, Any]:
     """Where a definition comes from; its versions for those who may change it."""
     definition = ctx.catalogue.capabilities[name]
-    made = ctx.services.made.get(name) if name in ctx.catalogue.runtime_capabilities else None
+    current = (
+        ctx.kernel.authority.current.made if name in ctx.catalogue.runtime_capabilities else ()
+    )
+    made = next((one for one in current if one.id == name), None)
     return {
         "inject": definition.inject,
         "skills": list(definition.skills),

@@ -1,14 +1,11 @@
 """permission:* — may I, and why."""
 
-from functools import partial
 from typing import Annotated, Any
 
 import msgspec
 
 from remit.errors import InvalidDataError
-from remit.features.upstreams.pins import upstream_obstacle
 from remit.kernel.authority.explanation import (
-    FindObstacle,
     explain_holder,
     explain_profile,
     find_cut,
@@ -19,10 +16,10 @@ from remit.kernel.authority.explanation import (
 from remit.kernel.authority.fleet import NOTHING
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.registry import event_handler
-from remit.kernel.dispatch.session_view import held_by
 from remit.kernel.dispatch.visibility import (
     absent,
     grant_of,
+    held_by,
     is_in_reach,
     profile_in_sight,
     visible_profiles,
@@ -110,7 +107,7 @@ def explain(
     fleet, catalogue = ctx.kernel.authority.fleet, ctx.catalogue
     if profile is not None:
         grant = profile_in_sight(ctx, profile)
-        found = explain_profile(fleet, catalogue, profile, event, find_obstacle=_find_obstacle(ctx))
+        found = explain_profile(fleet, catalogue, profile, event, find_obstacle=ctx.kernel.obstacle)
         return _told(ctx, found, grant, event)
     if (gone := _absence(ctx, agent)) is not None:
         return _explained_absence(ctx, str(agent), event, gone)
@@ -123,7 +120,7 @@ def explain(
         principal.id,
         event,
         session=ctx.session,
-        find_obstacle=_find_obstacle(ctx),
+        find_obstacle=ctx.kernel.obstacle,
     )
     found |= _within_limits(ctx, principal.id, found)
     return _told(ctx, found, grant_of(ctx, agent=principal.id), event)
@@ -194,12 +191,6 @@ def _within_limits(ctx: Context, agent: str, found: dict[str, Any]) -> dict[str,
     return told | {"causes": [*found["causes"], cause.to_json()]}
 
 
-def _find_obstacle(ctx: Context) -> FindObstacle:
-    servers = ctx.services.upstreams.servers
-    known = {name: (one.upstream, one.known) for name, one in servers.items()}
-    return partial(upstream_obstacle, known)
-
-
 def _shown_ancestor(ctx: Context, found: str | None) -> str | None:
     """Of those above its own parent the caller hears nothing."""
     fleet = ctx.kernel.authority.fleet
@@ -218,7 +209,7 @@ def _operator_explanation(ctx: Context, event: str) -> dict[str, Any]:
         session = find_cut(fleet, ctx.catalogue, OPERATOR_ID, event, ctx.session).session
     told = {"allowed": reason == GRANTED, "reason": reason, "subject": OPERATOR_ID}
     found = no_rules(ctx.catalogue, event) | told | {"cut_by": None, "session": session}
-    return with_obstacle(found, _find_obstacle(ctx))
+    return with_obstacle(found, ctx.kernel.obstacle)
 
 
 def _discreet(ctx: Context, found: dict[str, Any], asked: str) -> dict[str, Any]:

@@ -17,8 +17,7 @@ from remit.config.definitions.parse import parse_definitions
 from remit.errors import DeniedError, InvalidDataError, InvalidPatternError
 from remit.kernel.authority.revision import compile_files
 from remit.kernel.dispatch.context import Context
-from remit.kernel.dispatch.lookup import free_name
-from remit.kernel.dispatch.visibility import visible_capabilities, visible_profiles
+from remit.kernel.dispatch.visibility import free_name, visible_capabilities, visible_profiles
 from remit.model.capability import Ref
 from remit.model.composition import Composition, Definitions, Template, ToolEntry
 from remit.model.place import DefinitionError, Place, Problem

@@ -10,9 +10,8 @@ from remit.features.permissions.drafts import Draft, compile_draft, shown_name
 from remit.features.permissions.reports import check_report, grant_report, remarks
 from remit.kernel.authority.plans import plan_between
 from remit.kernel.dispatch.context import Context
-from remit.kernel.dispatch.lookup import look_up
 from remit.kernel.dispatch.registry import event_handler
-from remit.kernel.dispatch.visibility import visible_capabilities, visible_profiles
+from remit.kernel.dispatch.visibility import look_up, visible_capabilities, visible_profiles
 from remit.model.event import Effect
 from remit.model.grant import Grant
 from remit.model.names import Name

@@ -1,6 +1,6 @@
 """Approvals as they are stored and answered: what a review shows, and how a call is refused."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from typing import Any
 
 import msgspec
@@ -11,32 +11,16 @@ from remit.errors import (
     InvalidDataError,
     TooLargeError,
 )
+from remit.kernel.dispatch.kernel import Demand
 from remit.kernel.store.protocol import ReviewStore
 from remit.kernel.store.records import Review
 from remit.kernel.store.stored_json import shown_object
-from remit.model.grant import SessionKey
 
 USE = "approval_use"
 """The kind of the mark that an approval is used up."""
 LAPSE = "approval_lapse"
 """The kind of the mark that an approval has lapsed unused, and that this is in the audit."""
 MAX_DATA_BYTES = 16 * 1024
-
-
-class Demand(msgspec.Struct, frozen=True):
-    """A call that needs an approval."""
-
-    principal: str
-    event: str
-    data: Any
-    decision: str
-    revision: int
-    session: SessionKey = SessionKey("", "", "")
-    """Whose session the call works in."""
-    opened: tuple[str, ...] = ()
-    """The ids of the opened sessions that bind it: one opened anew under a name is another."""
-    meaning: Callable[[], Any] = lambda: None
-    """What the data stand for by now, such as the rights behind the name of a profile."""
 
 
 async def stored_reviews(

@@ -21,7 +21,6 @@ from remit.errors import ConflictError, DeniedError, LimitError, RemitError
 from remit.features.reviews.approval_records import (
     LAPSE,
     USE,
-    Demand,
     digest_in,
     lapse_of,
     lapsed,
@@ -35,9 +34,11 @@ from remit.features.reviews.approval_records import (
 from remit.kernel.audit.log import Auditor, summary
 from remit.kernel.authority.approvals import APPROVAL
 from remit.kernel.authority.fleet import Fleet
+from remit.kernel.dispatch.kernel import Demand
 from remit.kernel.store.protocol import ReviewStore
 from remit.kernel.store.records import Review, ReviewStatus
 from remit.kernel.store.stored_json import shown_object
+from remit.model.event import Service
 
 log = structlog.get_logger()
 
@@ -59,7 +60,7 @@ class Show(Protocol):
         """Tell everybody who asked for an event and may use the event `of`."""
 
 
-class Approvals:
+class Approvals(Service):
     """Lets a call through when exactly it was approved."""
 
     def __init__(  # noqa: PLR0913 - one argument a part

@@ -31,6 +31,7 @@ from remit.kernel.reload.last_good import keep
 from remit.kernel.reload.reload import Outcome, Reloader
 from remit.kernel.store.protocol import ReviewStore, Store
 from remit.kernel.store.records import Review, ReviewStatus
+from remit.model.event import Service
 from remit.model.principal import Cause
 from remit.policy.catalogue import Catalogue
 from remit.policy.plan import Plan
@@ -44,7 +45,7 @@ async def load_decisions(store: ReviewStore) -> Decisions:
     return decisions_in([review async for review in stored_reviews(store, CAPABILITY)])
 
 
-class CapabilityReviews:
+class CapabilityReviews(Service):
     """Decides about pairs, and puts that in force."""
 
     def __init__(

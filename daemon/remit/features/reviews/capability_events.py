@@ -3,6 +3,7 @@
 from typing import Any
 
 from remit.errors import ConflictError, DeniedError
+from remit.features.reviews.capabilities import CapabilityReviews
 from remit.kernel.authority.approvals import CAPABILITY, Gain, Pair, gain, no_such_pair
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.visibility import is_in_reach, visible_profiles
@@ -12,7 +13,7 @@ from remit.model.agent import Agent
 
 def listed(ctx: Context, status: str) -> list[dict[str, Any]]:
     """The pairs of one status that the caller may see."""
-    reviews = ctx.services.reviews
+    reviews = ctx.kernel.service(CapabilityReviews)
     shown = []
     for pair, found in reviews.pairs(ctx.catalogue).items():
         if found != status or not _may_see(ctx, pair):
@@ -34,7 +35,7 @@ def listed(ctx: Context, status: str) -> list[dict[str, Any]]:
 
 async def decide(ctx: Context, asked: Pair, status: ReviewStatus, note: str) -> dict[str, Any]:
     """Approve or reject a capability for a profile or an agent."""
-    catalogue, reviews = ctx.catalogue, ctx.services.reviews
+    catalogue, reviews = ctx.catalogue, ctx.kernel.service(CapabilityReviews)
     pairs = reviews.pairs(catalogue).items()
     known = {pair: status for pair, status in pairs if _may_see(ctx, pair)}
     pair = _meant(catalogue.names.get(asked.capability, asked.capability), asked, known)

@@ -7,6 +7,7 @@ import msgspec
 from remit.errors import DeniedError, ExceedsParentError, InvalidDataError, NotFoundError
 from remit.features.cards import review_events as review_cards
 from remit.features.reviews import capability_events as review_capabilities
+from remit.features.reviews.approvals import Approvals
 from remit.kernel.authority.approvals import APPROVAL, CAPABILITY, CARD, Pair, card_in
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.registry import event_handler
@@ -87,7 +88,7 @@ async def _calls(
 
 async def _status(ctx: Context, review: Review) -> ReviewStatus:
     """What has become of a request by now, whether or not it was written down yet."""
-    approvals = ctx.services.approvals
+    approvals = ctx.kernel.service(Approvals)
     if review.status == "pending":
         is_over = review.expires_at is not None and review.expires_at <= approvals.now()
         return "expired" if is_over else "pending"
@@ -179,7 +180,7 @@ async def _decide_call(ctx: Context, name: str, status: ReviewStatus, note: str)
     review = await _call_in_sight(ctx, name)
     if not ctx.principal.is_operator and status == "approved":
         _check_approver(ctx, review)
-    decided = await ctx.services.approvals.decide(name, status, ctx.principal.id, note)
+    decided = await ctx.kernel.service(Approvals).decide(name, status, ctx.principal.id, note)
     return _call(decided, decided.status)
 
 

@@ -9,9 +9,8 @@ from remit.errors import InvalidDataError, InvalidPatternError
 from remit.kernel.authority.plans import holdings
 from remit.kernel.authority.sessions import closed
 from remit.kernel.dispatch.context import Context
-from remit.kernel.dispatch.lookup import unseen
 from remit.kernel.dispatch.registry import event_handler
-from remit.kernel.dispatch.visibility import is_in_reach
+from remit.kernel.dispatch.visibility import is_in_reach, unseen
 from remit.kernel.reload.changes import tell_changes
 from remit.model.composition import KNOWN_MODEL_TOOLS
 from remit.model.event import Effect
@@ -129,13 +128,13 @@ class _Telling:
 
     def __exit__(self, *_: object) -> None:
         # Also after a failure to write: what was taken away is gone all the same.
-        services = self._ctx.services
-        revision = services.authority.catalogue.revision
-        tell_changes(services.courier, self._before, self._holdings(), revision=revision)
+        kernel = self._ctx.kernel
+        revision = kernel.authority.catalogue.revision
+        tell_changes(kernel.courier, self._before, self._holdings(), revision=revision)
         _tell_hosts(self._ctx, self._session)
 
     def _holdings(self) -> dict[str, Grant]:
-        authority = self._ctx.services.authority
+        authority = self._ctx.kernel.authority
         return holdings(authority.fleet, authority.catalogue, self._affected)
 
 

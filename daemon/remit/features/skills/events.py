@@ -10,10 +10,10 @@ import msgspec
 
 from remit.errors import NotFoundError
 from remit.features.skills.skill_file import SKILL_FILE
-from remit.features.skills.views import describe_page, read_file
+from remit.features.skills.views import SkillCatalogue, describe_page, read_file
 from remit.kernel.dispatch.context import Context
-from remit.kernel.dispatch.lookup import unseen
 from remit.kernel.dispatch.registry import event_handler
+from remit.kernel.dispatch.visibility import unseen
 from remit.model.descriptor import Descriptor
 from remit.model.names import did_you_mean
 from remit.model.requests import PAGE_LIMIT, PAGE_MAX
@@ -27,6 +27,7 @@ Name = Annotated[str, msgspec.Meta(max_length=1_024)]
 @event_handler("skill:list", capability="skills", effect="read")
 async def list_(
     ctx: Context,
+    skills: SkillCatalogue,
     id: Name | None = None,  # noqa: A002 - as in discovery:describe
     *,
     files: bool = True,
@@ -43,10 +44,10 @@ async def list_(
     """
     from anyio import to_thread  # noqa: PLC0415 - commands without a daemon import handlers
 
-    seen = await _visible(ctx)
+    seen = await skills.visible(ctx.grant, everything=ctx.sees_everything)
     asked = seen if id is None else {(one := _named(id, seen)).id: one}
     remaining = [asked[name] for name in sorted(asked) if name > after]
-    describe = partial(describe_page, remaining[:limit], ctx.services.finder.skills, files=files)
+    describe = partial(describe_page, remaining[:limit], skills.reader, files=files)
     items = await to_thread.run_sync(describe)
     more = len(items) < len(remaining)
     return {
@@ -60,6 +61,7 @@ async def list_(
 @event_handler("skill:read", capability="skills", effect="read")
 async def read(
     ctx: Context,
+    skills: SkillCatalogue,
     id: Name,  # noqa: A002 - as above
     path: Name = SKILL_FILE,
 ) -> dict[str, Any]:
@@ -71,23 +73,15 @@ async def read(
     """
     from anyio import to_thread  # noqa: PLC0415 - as above
 
-    skill = _named(id, await _visible(ctx))
-    reader = ctx.services.finder.skills
+    skill = _named(id, await skills.visible(ctx.grant, everything=ctx.sees_everything))
+    reader = skills.reader
     found = await to_thread.run_sync(read_file, skill, path, reader)
     if found is None:
         files = await to_thread.run_sync(reader.files, skill.source)
         hint = did_you_mean(path, [one.path for one in files.files])
         raise NotFoundError(f"{skill.id!r} has no file {path!r}", hint=hint)
-    ctx.services.bills.charge(ctx.principal.id, "skills", estimate_tokens(found["content"]))
+    ctx.kernel.bills.charge(ctx.principal.id, "skills", estimate_tokens(found["content"]))
     return found | {"revision": ctx.catalogue.revision}
-
-
-async def _visible(ctx: Context) -> dict[str, Descriptor]:
-    """The skills that discovery shows to the caller, by id."""
-    engine = await ctx.services.finder.engine()
-    view = engine.view(ctx.grant, everything=ctx.sees_everything)
-    found = (view.index.descriptors[row] for row in view.rows)
-    return {one.id: one for one in found if one.kind == "skill"}
 
 
 def _named(name: str, seen: dict[str, Descriptor]) -> Descriptor:

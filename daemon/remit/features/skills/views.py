@@ -8,7 +8,7 @@ import re
 from base64 import b64encode
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -16,6 +16,8 @@ from remit.features.skills.files import SkillReader
 from remit.features.skills.skill_file import SKILL_FILE
 from remit.model.capability import Capability
 from remit.model.descriptor import NOBODY, Descriptor
+from remit.model.event import Service
+from remit.model.grant import Grant
 from remit.model.names import did_you_mean
 from remit.model.place import Place, Problem
 from remit.model.requests import BODY_BYTES
@@ -48,6 +50,26 @@ def binding_problems(
         *_missing_capabilities(descriptors, {one.id for one in capabilities}),
         *_disagreements(skills, capabilities),
     )
+
+
+class Shown(Protocol):
+    """Answers the descriptors that discovery shows to the holder of a grant."""
+
+    async def __call__(self, grant: Grant, *, everything: bool) -> Iterable[Descriptor]:
+        """Only those; `everything` is for who sees everything."""
+
+
+class SkillCatalogue(Service):
+    """The skills that discovery shows, and the reader of their files."""
+
+    def __init__(self, reader: SkillReader, shown: Shown) -> None:
+        self.reader = reader
+        self._shown = shown
+
+    async def visible(self, grant: Grant, *, everything: bool) -> dict[str, Descriptor]:
+        """The skills that the holder of a grant may see, by id."""
+        found = await self._shown(grant, everything=everything)
+        return {one.id: one for one in found if one.kind == "skill"}
 
 
 def describe_page(

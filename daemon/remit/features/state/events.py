@@ -6,9 +6,11 @@ import msgspec
 
 from remit.errors import DeniedError, NotFoundError, TooLargeError
 from remit.kernel.dispatch.context import Context
+from remit.kernel.dispatch.kernel import Kernel, Setup, Startup
 from remit.kernel.dispatch.registry import event_handler
 from remit.kernel.store.checks import PAGE_BYTES
 from remit.kernel.store.records import StateEntry, StatePage, StateQuota
+from remit.model.event import Service
 from remit.model.limits import Limits, shared_prefixes
 from remit.model.requests import PAGE_LIMIT, PAGE_MAX
 
@@ -18,6 +20,15 @@ Key = Annotated[str, msgspec.Meta(min_length=1, max_length=KEY_LIMIT)]
 Prefix = Annotated[str, msgspec.Meta(max_length=KEY_LIMIT)]
 Limit = Annotated[int, msgspec.Meta(ge=1, le=PAGE_MAX)]
 Version = Annotated[int, msgspec.Meta(ge=0)]
+
+
+class StateLimits(Service, msgspec.Struct, frozen=True):
+    """What the settings allow."""
+
+    value_bytes: int = 262_144
+    """The size of one value."""
+    quota: StateQuota = StateQuota()
+    """All that one caller may have."""
 
 
 @event_handler("state:get", capability="state_read", effect="read")
@@ -78,13 +89,13 @@ async def _list_under(
     return StatePage(tuple(items), total, items[-1].key if more else None)
 
 
-def _quota(ctx: Context) -> StateQuota | None:
+def _quota(ctx: Context, own: StateQuota) -> StateQuota | None:
     """How much of the state the caller may have; an operator as much as it likes."""
     if ctx.principal.is_operator:
         return None
-    usual, limits = ctx.services.state_quota, ctx.grant.limits
-    own = Limits(max_state_keys=usual.keys, max_state_bytes=usual.bytes).smallest(limits)
-    return StateQuota(own.max_state_keys, own.max_state_bytes)
+    usual = Limits(max_state_keys=own.keys, max_state_bytes=own.bytes)
+    smallest = usual.smallest(ctx.grant.limits)
+    return StateQuota(smallest.max_state_keys, smallest.max_state_bytes)
 
 
 def _check_key(ctx: Context, key: str) -> None:
@@ -99,7 +110,7 @@ def _check_key(ctx: Context, key: str) -> None:
 
 @event_handler("state:set", capability="state_write", triggers=["state:set"])
 async def set_(
-    ctx: Context, key: Key, value: Any, expect_version: Version | None = None
+    ctx: Context, quotas: StateLimits, key: Key, value: Any, expect_version: Version | None = None
 ) -> dict[str, Any]:
     """Write one value of the shared state; it is durable once this is answered.
 
@@ -110,13 +121,13 @@ async def set_(
     """
     _check_key(ctx, key)
     size = len(msgspec.json.encode(value))
-    limit = ctx.services.state_value_limit
+    limit = quotas.value_bytes
     if size > limit:
         raise TooLargeError(
             f"the value has {size:,} bytes; {limit:,} are the limit", hint="split it into more keys"
         )
     entry = await ctx.kernel.store.state_set(
-        key, value, ctx.principal.id, expect_version=expect_version, quota=_quota(ctx)
+        key, value, ctx.principal.id, expect_version=expect_version, quota=_quota(ctx, quotas.quota)
     )
     ctx.emit("state:set", {"key": key, "version": entry.version, "by": ctx.principal.id})
     return {"key": entry.key, "version": entry.version, "updated_at": entry.updated_at}
@@ -137,3 +148,13 @@ async def delete(ctx: Context, key: Key, expect_version: Version | None = None) 
     if deleted:
         ctx.emit("state:delete", {"key": key, "version": 0, "by": ctx.principal.id})
     return {"key": key, "deleted": deleted}
+
+
+def _build(kernel: Kernel, startup: Startup) -> None:
+    settings = startup.settings
+    quota = StateQuota(settings.state_count_limit, settings.state_total_limit)
+    limits = StateLimits(settings.state_value_limit, quota)
+    kernel.provide(startup.take(StateLimits, lambda: limits))
+
+
+SETUP = Setup(build=_build)

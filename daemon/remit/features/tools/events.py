@@ -9,9 +9,9 @@ from remit.features.tools.formats import TextFormat, describe_event, example, on
 from remit.kernel.dispatch.bills import Kind
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.counters import Load
-from remit.kernel.dispatch.lookup import unseen
 from remit.kernel.dispatch.registry import event_handler
 from remit.kernel.dispatch.tool_list import shown_tools, tool_list
+from remit.kernel.dispatch.visibility import unseen
 from remit.model.names import Name
 from remit.text.words import estimate_tokens
 
@@ -24,14 +24,14 @@ Level = Literal["summary", "namespace", "full"]
 @event_handler("system:health", capability="base", effect="read", inline=True, requires_auth=False)
 def health(ctx: Context) -> dict[str, Any]:
     """Tell whether the daemon is well, and which revision is in force."""
-    services, caller = ctx.services, ctx.principal.id
-    fleet = services.authority.fleet
-    is_stale, is_full = services.authority.is_stale, services.store.is_full
+    kernel, caller = ctx.kernel, ctx.principal.id
+    fleet = kernel.authority.fleet
+    is_stale, is_full = kernel.authority.is_stale, kernel.store.is_full
     return {
         "status": "disk_full" if is_full else "stale" if is_stale else "ok",
         "version": __version__,
         "revision": ctx.catalogue.revision,
-        "uptime": round(services.clock() - services.counters.started_at, 3),
+        "uptime": round(kernel.clock() - kernel.counters.started_at, 3),
         "stale": is_stale,
         "disk_full": is_full,
         "agents": len(fleet) if ctx.principal.is_operator else fleet.count_below(caller),
@@ -92,7 +92,7 @@ async def discover(
         only = None if len(names) == len(ctx.grant.events) else frozenset(names)
         listed = await _tools(ctx, thin=level != "full", only=only)
         tokens = listed["tokens"]
-        ctx.services.bills.charge(ctx.principal.id, "lists", tokens["sent"], tokens["full_dump"])
+        ctx.kernel.bills.charge(ctx.principal.id, "lists", tokens["sent"], tokens["full_dump"])
         return head | listed
     groups: dict[str, list[str]] = {}
     for name in names:
@@ -117,7 +117,7 @@ async def discover(
 
 def _charge(ctx: Context, kind: Kind, answer: dict[str, Any]) -> None:
     tokens = estimate_tokens(msgspec.json.encode(answer).decode())
-    ctx.services.bills.charge(ctx.principal.id, kind, tokens)
+    ctx.kernel.bills.charge(ctx.principal.id, kind, tokens)
 
 
 async def _tools(
@@ -159,8 +159,8 @@ def _entry(ctx: Context, name: str, *, level: Level, format: TextFormat) -> Any:
 @event_handler("system:stats", capability="observe", effect="read", inline=True)
 def stats(ctx: Context) -> dict[str, Any]:
     """Count what happened since the start: your events, and you and your agents."""
-    services = ctx.services
-    counters = services.counters
+    kernel = ctx.kernel
+    counters = kernel.counters
     by_event = {
         name: count for name, count in sorted(counters.by_event.items()) if name in ctx.grant.events
     }
@@ -180,7 +180,8 @@ def stats(ctx: Context) -> dict[str, Any]:
             "cancelled": counters.cancelled,
             "file_problems": [
                 problem.to_json() | {"severity": problem.severity}
-                for problem in (*services.finder.problems, *services.awareness.shelf.problems)
+                for problems in kernel.file_problems
+                for problem in problems()
             ][:MOST_PROBLEMS],
         }
         if (traffic := ctx.kernel.traffic) is not None:
@@ -196,14 +197,14 @@ def stats(ctx: Context) -> dict[str, Any]:
 
 def _by_agent(ctx: Context) -> dict[str, dict[str, int]]:
     """The busiest of those whom the caller may ask about; only the living are counted."""
-    services = ctx.services
-    tallies, fleet = services.counters.by_caller, services.authority.fleet
+    kernel = ctx.kernel
+    tallies, fleet = kernel.counters.by_caller, kernel.authority.fleet
     names = tallies.keys() if ctx.principal.is_operator else fleet.subtree(ctx.principal.id)
     living = [name for name in names if name in tallies and fleet.principal(name) is not None]
     living.sort(key=lambda name: (-tallies[name].calls, name))
     found = {}
     for name in living[:MOST_AGENTS]:
-        load = services.load(name) if services.load is not None else Load()
+        load = kernel.load(name) if kernel.load is not None else Load()
         tally = tallies[name]
         found[name] = {
             "calls": tally.calls,

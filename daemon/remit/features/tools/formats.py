@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args
 
 import msgspec
 
-from remit.kernel.dispatch.docstrings import Documented
+from remit.kernel.dispatch.tool_list import Documented
 from remit.model.descriptor import CALL_TOOL, META_TOOL, meta_tool, tool_id
 from remit.model.event import SEARCH
 from remit.model.grant import Grant

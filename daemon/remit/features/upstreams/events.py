@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 
 from remit.errors import RemitError
+from remit.features.upstreams.service import Upstreams
 from remit.kernel.dispatch.context import Context
-from remit.kernel.dispatch.lookup import look_up
 from remit.kernel.dispatch.registry import event_handler
+from remit.kernel.dispatch.visibility import look_up
 from remit.model.names import Name
 from remit.model.requests import BODY_BYTES, PAGE_LIMIT, PAGE_MAX, Key, page
 
@@ -20,7 +21,7 @@ CHECK_SECONDS = 120.0
 
 @event_handler("upstream:list", capability="upstream_admin", effect="read")
 async def list_(
-    ctx: Context, name: Name = "", limit: Limit = PAGE_LIMIT, after: Key = ""
+    ctx: Context, upstreams: Upstreams, name: Name = "", limit: Limit = PAGE_LIMIT, after: Key = ""
 ) -> dict[str, Any]:
     """List the upstream servers of which you may use a tool: how they are, and their tools.
 
@@ -34,7 +35,7 @@ async def list_(
     seen = _visible(ctx)
     names = sorted(seen) if not name else [_named(ctx, name).name]
     described = page(names, lambda one: server_view(ctx, seen[one]), limit=limit, after=after)
-    problems = ctx.services.upstreams.problems if ctx.sees_everything else ()
+    problems = upstreams.problems if ctx.sees_everything else ()
     described |= {
         "problems": [problem.to_json() for problem in problems],
         "truncated": not _fits(described),
@@ -93,7 +94,7 @@ async def _asked(ctx: Context, server: "UpstreamServer") -> dict[str, Any]:
 
     error = ""
     try:
-        await ctx.services.upstreams.ask(server)
+        await ctx.kernel.service(Upstreams).ask(server)
     except RemitError as failed:
         error = failed.message
     pins = server.known.tools
@@ -127,7 +128,7 @@ def _fits(body: dict[str, Any]) -> bool:
 def _visible(ctx: Context) -> dict[str, "UpstreamServer"]:
     from remit.features.upstreams.views import is_visible  # noqa: PLC0415 - with the daemon only
 
-    servers = ctx.services.upstreams.servers
+    servers = ctx.kernel.service(Upstreams).servers
     return {name: one for name, one in servers.items() if is_visible(ctx, one)}
 
 

@@ -22,7 +22,7 @@ from remit.features.upstreams.views import review_view, seen
 from remit.kernel.audit.log import Auditor
 from remit.kernel.dispatch.context import Context
 from remit.kernel.store.records import ReviewStatus
-from remit.model.event import Effect
+from remit.model.event import Effect, Service
 from remit.model.names import did_you_mean
 from remit.model.principal import Cause
 from remit.model.requests import BODY_BYTES
@@ -74,7 +74,7 @@ def _held(held: dict[str, str]) -> list[dict[str, str]]:
     return [{"tool": name, "reason": reason} for name, reason in pairs]
 
 
-class ToolReviews:
+class ToolReviews(Service):
     """Decides about upstream tools, and puts that in force."""
 
     def __init__(
@@ -279,7 +279,7 @@ def listed(
     """Tools of one status with what has changed, as many as fit, and how many were left out."""
     if not ctx.sees_everything or status not in _STATUS:
         return [], 0
-    reviews = ctx.services.tool_reviews
+    reviews = ctx.kernel.service(ToolReviews)
     shown: list[dict[str, Any]] = []
     room = BODY_BYTES // 2
     found = reviews.with_status(_STATUS[status], effect)
@@ -302,7 +302,7 @@ async def decide(
     if not ctx.sees_everything:
         raise NotFoundError(f"there is no review '{TOOL}:{tool}'")
     cause = Cause("reviewed", by=ctx.principal.id, decision=ctx.decision)
-    done = await ctx.services.tool_reviews.decide(
+    done = await ctx.kernel.service(ToolReviews).decide(
         tool, ToolDecision(_STATUS[status], ctx.principal.id, note, cause, effect)
     )
     server, known = done.server, done.server.known.tools

@@ -35,6 +35,7 @@ from remit.kernel.authority.handlers import HandlerTable
 from remit.kernel.authority.revision import Authority
 from remit.kernel.reload.audit import REJECTED
 from remit.kernel.reload.reload import Reloader
+from remit.model.event import Service
 from remit.model.place import DefinitionError, Problem
 from remit.model.principal import DAEMON_ID, Cause
 from remit.model.requests import bounded
@@ -45,7 +46,7 @@ log = structlog.get_logger()
 CAUSE = Cause("events_changed")
 
 
-class Upstreams:
+class Upstreams(Service):
     """Keeps the upstream servers."""
 
     def __init__(

@@ -3,12 +3,14 @@
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
+import structlog
 
 from remit.errors import DeniedError
 from remit.kernel.dispatch.context import Context
+from remit.kernel.dispatch.kernel import Kernel, Setup, Startup
 from remit.kernel.dispatch.registry import event_handler
 from remit.model.event import Denial
-from remit.model.paths import HostRules
+from remit.model.paths import HostRules, WebAccess
 from remit.policy.queries import givers_of
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ Url = Annotated[str, msgspec.Meta(min_length=1, max_length=4096)]
 )
 async def web_fetch(
     ctx: Context,
+    access: WebAccess,
     url: Url,
     *,
     method: Literal["GET", "HEAD"] = "GET",
@@ -54,7 +57,7 @@ async def web_fetch(
     wanted = "markdown" if as_markdown else "text" if as_text else ""
     async with SLOTS.place(ctx.kernel.authority.fleet.root(ctx.principal.id)):
         try:
-            fetched = await Fetcher(ctx.services.web, _rules(ctx)).fetch(url, method)
+            fetched = await Fetcher(access, _rules(ctx)).fetch(url, method)
         except DeniedError as error:
             await _write_down(ctx, url, error)
             raise
@@ -131,3 +134,18 @@ async def _answer(
     from remit.features.web.page import readable  # noqa: PLC0415 - as above
 
     return answer | await readable(fetched, wanted)
+
+
+log = structlog.get_logger()
+
+
+def _build(kernel: Kernel, startup: Startup) -> None:
+    settings = startup.settings
+    hosts = HostRules(settings.web_fetch_allow_hosts or None, settings.web_fetch_deny_hosts)
+    access = startup.take(WebAccess, lambda: WebAccess(hosts, private=settings.web_fetch_private))
+    if access.private:
+        log.warning("web_fetch_private", danger="agents can reach this host and its networks")
+    kernel.provide(access)
+
+
+SETUP = Setup(build=_build)

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 from remit.errors import DeniedError, LimitError
-from remit.kernel.dispatch.docstrings import Documented
+from remit.kernel.dispatch.tool_list import Documented
 from remit.model.grant import Grant
 from remit.model.principal import Principal
 from remit.policy.catalogue import Catalogue
 from remit_client.wire import Progress, RequestId
 
 if TYPE_CHECKING:
-    from remit.kernel.dispatch.old_names import Kind
-    from remit.kernel.dispatch.services import Services
+    from remit.kernel.dispatch.kernel import Kernel
+    from remit.kernel.dispatch.tool_names import Kind
 
 MAX_DEPTH = 16
 
@@ -44,7 +44,7 @@ class Context(msgspec.Struct, eq=False):
     principal: Principal
     grant: Grant
     catalogue: Catalogue
-    kernel: "Services"
+    kernel: "Kernel"
     onward: Onward
     request_id: RequestId = 0
     session: str | None = None
@@ -68,8 +68,11 @@ class Context(msgspec.Struct, eq=False):
         self.warnings = [*(self.warnings or ()), warning]
 
     @property
-    def services(self) -> "Services":
-        """What features have not brought by themselves yet."""
+    def services(self) -> "Kernel":
+        """The former name of `kernel`."""
+        import warnings  # noqa: PLC0415 - only where a plug-in is behind
+
+        warnings.warn("write ctx.kernel for ctx.services", DeprecationWarning, stacklevel=2)
         return self.kernel
 
     @property

@@ -19,13 +19,12 @@ from remit.errors import (
     with_code,
 )
 from remit.kernel.audit.denials import Denials
-from remit.kernel.dispatch.call import Call, Job, failure_of
+from remit.kernel.dispatch.call import Call, Job, decode_data, failure_of
 from remit.kernel.dispatch.context import Context
-from remit.kernel.dispatch.decode import decode_data
 from remit.kernel.dispatch.handler import Handler
+from remit.kernel.dispatch.kernel import Kernel
 from remit.kernel.dispatch.own_requests import OWN_REQUESTS, UNMETERED, Asked, OwnCall
 from remit.kernel.dispatch.runner import Runner, RunningCall, WaitingCall
-from remit.kernel.dispatch.services import Services
 from remit.model.event import Denial
 from remit.model.grant import Grant
 from remit.model.names import NAME_LIMIT, did_you_mean
@@ -40,14 +39,14 @@ log = structlog.get_logger()
 class Dispatcher:
     """Decides, runs and answers."""
 
-    def __init__(self, services: Services, *, timeout: float = 30.0) -> None:
-        self._services = services
-        self._authority = services.authority
-        self._counters = services.counters
-        self._meter = services.meter
-        self._auditor = services.auditor
-        self._runner = Runner(services, timeout=timeout)
-        self._watch = self._runner.watch
+    def __init__(self, kernel: Kernel, *, timeout: float = 30.0) -> None:
+        self._kernel = kernel
+        self._authority = kernel.authority
+        self._counters = kernel.counters
+        self._meter = kernel.meter
+        self._auditor = kernel.auditor
+        self._runner = Runner(kernel, timeout=timeout)
+        self._observers = kernel.observers
         boot = secrets.token_hex(4)
         numbers = itertools.count(1)
         self._next_decision: Callable[[], str] = lambda: f"{boot}-{next(numbers):x}"
@@ -97,7 +96,7 @@ class Dispatcher:
             call.principal,
             grant,
             catalogue,
-            self._services,
+            self._kernel,
             self,
             request.id,
             request.session,
@@ -118,8 +117,9 @@ class Dispatcher:
             result = handler.call(data, context)
         except (Exception, SystemExit) as error:  # a plug-in's exit() must not end the daemon
             return self._runner.failed(context, handler, error)
-        if self._watch.waiting:
-            self._watch.answered(principal.id, request.session, name)
+        for observer in self._observers:
+            if observer.waiting:
+                observer.answered(principal.id, request.session, name)
         told = context.warnings or []
         return Answer(request.id, True, result, None, decision, catalogue.revision, told)  # noqa: FBT003
 
@@ -167,7 +167,7 @@ class Dispatcher:
                 return self._refuse(instead, grant, catalogue, event, asked.decision)
             return self.submit(instead)
 
-        return OwnCall(self._services, asked, submit)
+        return OwnCall(self._kernel, asked, submit)
 
     def _refuse(
         self, call: Call, grant: Grant, catalogue: Catalogue, name: str, decision: str
@@ -185,7 +185,7 @@ class Dispatcher:
         # INVARIANT: nothing here depends on whether the event exists; not even under an old name,
         # so it is the name that was asked for that is answered about.
         name = call.request.event
-        gone = self._services.keyring.absence(call.principal.id, serial=call.principal.serial)
+        gone = self._kernel.keyring.absence(call.principal.id, serial=call.principal.serial)
         reason = gone or refusal(grant, name)
         in_session = self._authority.fleet.told_of_session(call.principal.id, call.request.session)
         error = Failure(

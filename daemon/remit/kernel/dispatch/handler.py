@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from remit.kernel.dispatch.context import Context
-from remit.kernel.dispatch.docstrings import ToolParts
-from remit.kernel.dispatch.tool_list import tool_parts
+from remit.kernel.dispatch.tool_list import ToolParts, tool_parts
 from remit.model.event import EventSpec
 
 if TYPE_CHECKING:
@@ -83,19 +82,19 @@ class Handler:
     def call(self) -> Callable[[Any, Context], Any]:
         """Call the function with a decoded request; an async one answers a coroutine."""
         function, shape = self.function, self.shape
-        given, whole = tuple(shape.given.items()), shape.data_parameter
+        injected, whole = tuple(shape.injected.items()), shape.data_parameter
         fields = shape.request_type.__struct_fields__
 
         def spread(request: Any, ctx: Context) -> Any:
             arguments = {name: getattr(request, name) for name in fields}
-            for name, get in given:
+            for name, get in injected:
                 arguments[name] = get(ctx)
             return function(**arguments)
 
         if whole is None:
             return spread
         return lambda request, ctx: function(
-            **{whole: request}, **{name: get(ctx) for name, get in given}
+            **{whole: request}, **{name: get(ctx) for name, get in injected}
         )
 
     @cached_property

@@ -13,8 +13,7 @@ import anyio
 import msgspec
 
 from remit.errors import InvalidDataError, RemitError
-from remit.kernel.dispatch.call import Call, Job, bad_data, failure_of
-from remit.kernel.dispatch.decode import check_value
+from remit.kernel.dispatch.call import Call, Job, bad_data, check_value, failure_of
 from remit.kernel.dispatch.tool_list import host_tokens, shown_tools, tool_entry, tool_list
 from remit.kernel.dispatch.tool_names import event_named
 from remit.model.descriptor import tool_id
@@ -25,7 +24,7 @@ from remit_client.wire import Answer, Failure
 
 if TYPE_CHECKING:
     from remit.kernel.authority.revision import Revision
-    from remit.kernel.dispatch.services import Services
+    from remit.kernel.dispatch.kernel import Kernel
 
 TOOLS, TOOL, SKILLS, NEWS = "self/tools", "self/tool", "self/skills", "self/news"
 OWN_REQUESTS = frozenset({TOOLS, TOOL, SKILLS, NEWS})
@@ -63,16 +62,16 @@ class OwnCall:
     """A request of a caller about itself, on its way."""
 
     def __init__(
-        self, services: "Services", asked: Asked, submit: Callable[[str], Answer | Job]
+        self, kernel: "Kernel", asked: Asked, submit: Callable[[str], Answer | Job]
     ) -> None:
         """Take a request.
 
         Args:
-            services: who knows names, and who tells.
+            kernel: who knows names, and who tells.
             asked: what is asked.
             submit: asks for an event of some name instead, with the same data.
         """
-        self._services = services
+        self._kernel = kernel
         self._asked = asked
         self._submit = submit
 
@@ -99,12 +98,12 @@ class OwnCall:
         handlers, catalogue = asked.revision.table.by_event, asked.revision.catalogue
         events = shown_tools(handlers, catalogue, asked.grant)
         caller = asked.call.principal
-        names = await self._services.names.give(caller, catalogue.universe, events)
+        names = await self._kernel.names.give(caller, catalogue.universe, events)
         told = tool_list(handlers, catalogue, asked.grant, names=names)
         request = _decoded(asked.call, ListRequest)
         if request.listed:
             sent, everything = host_tokens(told, request.found), told | {"exposure": "all"}
-            self._services.bills.charge(caller.id, "lists", sent, host_tokens(everything))
+            self._kernel.bills.charge(caller.id, "lists", sent, host_tokens(everything))
         return told
 
     async def _tool(self) -> Answer:
@@ -113,7 +112,7 @@ class OwnCall:
         name = _decoded(asked.call, ToolRequest).name[:NAME_LIMIT]
         catalogue, grant = asked.revision.catalogue, asked.grant
         handlers = asked.revision.table.by_event
-        kept = await self._services.names.kept(asked.call.principal)
+        kept = await self._kernel.names.kept(asked.call.principal)
         events = shown_tools(handlers, catalogue, grant)
         event, meant = event_named(name, names_for(catalogue.universe, events, kept), kept)
         if event is None:
@@ -125,7 +124,7 @@ class OwnCall:
         old = name.removeprefix(tool_id(""))
         if catalogue.universe.aliases.get(old) == event:
             caller = asked.call.principal.id
-            answer.warnings = [self._services.old_names.note(caller, "event", old, event)]
+            answer.warnings = [self._kernel.old_names.note(caller, "event", old, event)]
         return answer
 
     async def _skills(self) -> Answer:
@@ -155,7 +154,7 @@ class OwnCall:
         connection: Any = call.connection
         if connection is None:
             raise InvalidDataError("nothing can be pushed to this connection")
-        self._services.courier.tell_lists(connection, call.principal.id)
+        self._kernel.courier.tell_lists(connection, call.principal.id)
         return {"revision": revision.catalogue.revision}
 
     def _answer(self, data: Any = None, *, failure: Failure | None = None) -> Answer:

@@ -14,15 +14,12 @@ import msgspec
 import structlog
 
 from remit.errors import DeniedError, RemitError, StoreError, UnknownAgentError
-from remit.features.discovery.learning import Watch
-from remit.features.reviews.approval_records import Demand
 from remit.kernel.audit.log import summary
 from remit.kernel.dispatch.call import failure_of
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.handler import Handler
-from remit.kernel.dispatch.injection import session_of
-from remit.kernel.dispatch.services import Services
-from remit.kernel.dispatch.session_view import sessions_of
+from remit.kernel.dispatch.kernel import Demand, Kernel
+from remit.kernel.dispatch.visibility import session_of, sessions_of
 from remit.model.event import Denial
 from remit.policy.decide import refusal
 from remit_client.wire import Answer, Failure
@@ -64,13 +61,13 @@ _MESSAGE = 200
 class Runner:
     """Runs handlers for callers that were allowed to use them."""
 
-    def __init__(self, services: Services, *, timeout: float) -> None:
-        self._services = services
-        self._authority = services.authority
-        self._counters = services.counters
-        self._auditor = services.auditor
+    def __init__(self, kernel: Kernel, *, timeout: float) -> None:
+        self._kernel = kernel
+        self._authority = kernel.authority
+        self._counters = kernel.counters
+        self._auditor = kernel.auditor
         self._timeout = timeout
-        self.watch = Watch(services.experience)
+        self._observers = kernel.observers
 
     def failed(self, context: Context, handler: Handler, error: BaseException) -> Answer:
         """The answer to a call whose handler raised."""
@@ -106,7 +103,7 @@ class Runner:
         """Run a handler once exactly this call of it is approved."""
         principal = context.principal
         try:
-            review = await self._services.approvals.clear(
+            review = await self._kernel.gate.clear(
                 self._demand(handler, data, context),
                 budget=handler.spec.timeout or self._timeout,
             )
@@ -152,7 +149,7 @@ class Runner:
             return None
         message = f"{principal.id!r} may not use {name!r} any more"
         # Another handler of that name is not what was asked, or approved.
-        gone = self._services.keyring.absence(principal.id, serial=principal.serial)
+        gone = self._kernel.keyring.absence(principal.id, serial=principal.serial)
         reason = gone or ("revoked" if name in grant.events else refusal(grant, name))
         return DeniedError(message, reason=reason)
 
@@ -206,11 +203,13 @@ class Runner:
         return self.failed(context, handler, StoreError(message, hint=hint))
 
     async def _watched(self, handler: Handler, data: Any, context: Context) -> Answer:
-        """Run a handler; discovery learns from how it went, if the caller had asked it."""
+        """Run a handler, and tell the observers how it went."""
         answer = await self._run(handler, data, context)
-        if self.watch.waiting:
-            code = answer.error.code if answer.error is not None else ""
-            self.watch.answered(context.principal.id, context.session, handler.spec.name, code)
+        code = answer.error.code if answer.error is not None else ""
+        for observer in self._observers:
+            if observer.waiting:
+                name = handler.spec.name
+                observer.answered(context.principal.id, context.session, name, code)
         return answer
 
     async def _run(self, handler: Handler, data: Any, context: Context) -> Answer:

@@ -3,15 +3,22 @@
 import inspect
 import re
 import typing
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from types import NoneType, UnionType
+from typing import Any, get_args
 
 import msgspec
 import msgspec.inspect as inspection
 
 from remit.errors import HandlerError
-from remit.kernel.dispatch.injection import GIVEN
+from remit.kernel.dispatch.context import Context
+from remit.kernel.dispatch.visibility import session_of
+from remit.kernel.store.protocol import Store
+from remit.model.event import Service
+from remit.model.grant import Grant, SessionKey
+from remit.model.principal import Principal
 from remit.model.requests import published
+from remit.policy.catalogue import Catalogue
 
 _ARGUMENT = re.compile(r"^\s{4,}(\*{0,2}\w+)(?: \([^)]*\))?:\s+(.*)\Z")
 _SECTION = re.compile(r"^(Args|Returns|Raises|Yields|Examples?):\s*\Z")
@@ -26,13 +33,43 @@ _CLOSED = (
 )
 
 
+INJECTED: Mapping[type, Callable[[Context], Any]] = {
+    Context: lambda ctx: ctx,
+    Principal: lambda ctx: ctx.principal,
+    Grant: lambda ctx: ctx.grant,
+    Catalogue: lambda ctx: ctx.catalogue,
+    Store: lambda ctx: ctx.kernel.store,
+    SessionKey: session_of,
+}
+"""By type. A `Service` of a feature is injected as well; any other parameter is a field."""
+
+
+def injection(kind: Any) -> Callable[[Context], Any] | None:
+    """How a parameter of that type is filled from the context of a call; None: by the request.
+
+    A handler that names `Service | None` goes without it where its feature is not served.
+    """
+    if isinstance(kind, UnionType):
+        kinds = [one for one in get_args(kind) if one is not NoneType]
+        if len(kinds) != 1 or not _is_service(kinds[0]):
+            return None
+        return lambda ctx: ctx.kernel.find(kinds[0])
+    if _is_service(kind):
+        return lambda ctx: ctx.kernel.service(kind)
+    return INJECTED.get(kind) if isinstance(kind, type) else None
+
+
+def _is_service(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, Service)
+
+
 class Shape(msgspec.Struct, frozen=True):
     """How a request becomes a call of the function."""
 
     request_type: type[msgspec.Struct]
     data_parameter: str | None
     """The parameter that takes the whole request; None when each field has its own."""
-    given: dict[str, Callable[[Any], Any]]
+    injected: dict[str, Callable[[Any], Any]]
     """Parameters that are filled from the context of the call, by their type."""
     answer_type: Any
 
@@ -47,21 +84,22 @@ def read_shape(function: Callable[..., Any], place: str) -> Shape:
         hints = typing.get_type_hints(function, include_extras=True)
     except Exception as error:
         raise HandlerError(f"{place}: its annotations cannot be read: {error}") from error
-    given: dict[str, Callable[[Any], Any]] = {}
+    injected: dict[str, Callable[[Any], Any]] = {}
     fields: list[inspect.Parameter] = []
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
             raise HandlerError(f"{place}: the parameter {parameter} cannot be filled by a request")
         kind = hints.get(parameter.name)
-        if isinstance(kind, type) and kind in GIVEN:
-            given[parameter.name] = GIVEN[kind]
-        else:
+        inject = injection(kind)
+        if inject is None:
             fields.append(parameter)
+        else:
+            injected[parameter.name] = inject
     answer = hints.get("return", Any)
     if len(fields) == 1 and _is_struct(hints.get(fields[0].name)):
         whole = hints[fields[0].name]
-        return Shape(_strict(whole), fields[0].name, given, answer)
-    return Shape(_struct_of(function, fields, hints, place), None, given, answer)
+        return Shape(_strict(whole), fields[0].name, injected, answer)
+    return Shape(_struct_of(function, fields, hints, place), None, injected, answer)
 
 
 def _is_struct(kind: Any) -> bool:

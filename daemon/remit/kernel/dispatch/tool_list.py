@@ -1,17 +1,63 @@
 """The tools of a holder as models and their hosts are told about them, with what that costs."""
 
 from collections.abc import Container, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
-from remit.kernel.dispatch.docstrings import Documented, ToolParts
 from remit.model.descriptor import CALL_TOOL, META_TOOL, call_tool, meta_tool
 from remit.model.event import SEARCH, EventSpec
 from remit.model.grant import Grant
 from remit.policy.catalogue import Catalogue
 from remit.policy.tool_names import held_back, names_for
 from remit.text.words import token_weight, tokens_in
+
+
+class ToolParts(msgspec.Struct, frozen=True):
+    """What a tool list says about a handler, all but its name and whether it is pinned.
+
+    Made once for each handler: a host asks for its list after every change, and for each turn.
+    """
+
+    told: Mapping[str, Any]
+    """For the model."""
+    hints: Mapping[str, Any]
+    """For its host."""
+    weight: int
+    """Of `told` with an empty name; the hints are sent to no model."""
+    thin_weight: int
+
+
+class Documented(Protocol):
+    """What is known about a handler besides how to call it."""
+
+    @property
+    def spec(self) -> EventSpec:
+        """Its event and flags."""
+
+    @property
+    def module(self) -> str:
+        """The module it stands in."""
+
+    @property
+    def description(self) -> str:
+        """Its docstring without the sections about arguments."""
+
+    @property
+    def input_schema(self) -> dict[str, Any]:
+        """The JSON Schema of requests."""
+
+    @property
+    def answer_schema(self) -> dict[str, Any]:
+        """The JSON Schema of answers; empty when nobody said."""
+
+    @property
+    def output_schema(self) -> dict[str, Any]:
+        """The JSON Schema of what a tool of this event gives to programs; empty: unknown."""
+
+    @property
+    def tool_parts(self) -> ToolParts:
+        """What a tool list says about it."""
 
 
 def tool_parts(handler: Documented) -> ToolParts:

@@ -7,6 +7,7 @@ that cannot be kept are replaced by ones that need not be: they carry a fingerpr
 
 from collections import OrderedDict
 from collections.abc import Collection, Mapping
+from typing import Literal
 
 import anyio
 import structlog
@@ -126,3 +127,27 @@ def _new(names: Mapping[str, str], kept: Mapping[str, str]) -> dict[str, str]:
         return {}
     taken = set(kept.values())
     return {e: name for e, name in names.items() if e not in kept and name not in taken}
+
+
+Kind = Literal["event", "capability"]
+_MOST = 10_000
+"""Uses that are remembered; after that the log is told anew."""
+
+
+class OldNames:
+    """Remembers who was written down with which name."""
+
+    def __init__(self) -> None:
+        """Begin with nobody."""
+        self._logged: set[tuple[str, Kind, str]] = set()
+
+    def note(self, principal: str, kind: Kind, old: str, new: str) -> dict[str, str]:
+        """Take note of a use; answers the warning for the one who used it."""
+        use = (principal, kind, old)
+        if use not in self._logged:
+            if len(self._logged) >= _MOST:
+                self._logged.clear()
+            self._logged.add(use)
+            log.warning("old_name_used", principal=principal, kind=kind, old=old, new=new)
+        message = f"{old!r} is an old name of the {kind} {new!r}"
+        return {"code": "old_name", "message": message, "hint": f"write {new!r}"}

@@ -1,14 +1,25 @@
 """What a caller may be shown: nothing that it could not use.
 
 One rule for events, capabilities and profiles, so that no list or count tells more than a check.
-Names in requests are looked up in this, and in nothing else: see `lookup.py`.
+
+Names in requests are looked up in this, and in nothing else: a profile, agent, capability, session,
+conversation, review, card, skill, upstream server, extension, key or token is looked up among those
+that the caller may see, never among all. So the code, message, hint and details of the answer are
+the same for one that is hidden and one that was never there; only the name that was asked for is in
+them. Where a name is to be given, one that is taken out of sight is no conflict: the daemon gives
+one that is free.
 """
 
-from remit.errors import InvalidDataError, RemitError, UnknownAgentError
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+from remit.errors import InvalidDataError, NotFoundError, RemitError, UnknownAgentError
+from remit.kernel.authority.fleet import Fleet
+from remit.kernel.authority.sessions import closed
 from remit.kernel.dispatch.context import Context
-from remit.kernel.dispatch.lookup import look_up, unseen
 from remit.model.agent import Agent
-from remit.model.grant import Grant
+from remit.model.grant import Grant, Session, SessionKey
+from remit.model.names import did_you_mean
 from remit.model.principal import OPERATOR_ID
 from remit.policy.catalogue import CompiledRuntimeCapability
 from remit.policy.decide import confine
@@ -91,11 +102,6 @@ def _is_under(grant: Grant, ceiling: Grant) -> bool:
     return not grant.bits & ~ceiling.bits and grant.claude_tools <= ceiling.claude_tools
 
 
-# Whom a caller may ask about: itself and its descendants; the operator everybody.
-#
-# Somebody out of reach and somebody who does not exist get the same answer.
-
-
 def agent_in_reach(ctx: Context, name: str) -> Agent:
     """A living agent that the caller may ask about.
 
@@ -129,9 +135,6 @@ def is_in_reach(ctx: Context, name: str) -> bool:
 def unknown_agent(name: str, purpose: str = "ask about") -> RemitError:
     """The one answer for those who do not exist and those who are out of reach."""
     return unseen(name, (), "agent", purpose=purpose, error=UnknownAgentError)
-
-
-# Whose grant a question is about: the caller's, a descendant's, or a profile's.
 
 
 def profile_in_sight(ctx: Context, name: str) -> Grant:
@@ -174,3 +177,142 @@ def may_address(context: Context, name: str) -> bool:
     if caller.is_operator or name == OPERATOR_ID:
         return True
     return fleet.root(name) == fleet.root(caller.id)
+
+
+def session_of(ctx: Context) -> SessionKey:
+    """The session that a request works in: the one it names, else that of the agent.
+
+    An agent works in somebody else's session only when it, or one between the two, was bound to it.
+    """
+    fleet = ctx.kernel.authority.fleet
+    name = ctx.session or _usual(fleet, ctx.principal.id)
+    owner = _owner(fleet, ctx.principal.id, name)
+    found = fleet.get(owner)
+    return SessionKey(owner, "" if found is None else found.public_key, name)
+
+
+def _usual(fleet: Fleet, agent: str) -> str:
+    """The session that an agent was spawned into, or none."""
+    found = fleet.get(agent)
+    return (found.spec.session or "") if found else ""
+
+
+def _owner(fleet: Fleet, agent: str, name: str) -> str:
+    """Whose session of that name an agent works in: its own, else the nearest it is bound to."""
+    opened = {one.owner: one for one in fleet.sessions.named(name, fleet.line(agent))}
+    bound: set[str] = set()
+    for holder in fleet.line(agent):
+        session = opened.get(holder)
+        if session is not None and (holder == agent or session.id in bound):
+            return holder
+        found = fleet.get(holder)
+        bound.update(found.spec.bound if found else ())
+    return agent
+
+
+def sessions_of(ctx: Context) -> tuple[Session, ...]:
+    """The opened sessions, closed ones too, that a request runs in; none when it names a label."""
+    if ctx.session is None:
+        return ()
+    fleet = ctx.kernel.authority.fleet
+    return fleet.sessions.named(ctx.session, fleet.line(ctx.principal.id))
+
+
+def held_by(ctx: Context, name: str) -> Grant:
+    """What the caller or a descendant of it holds, in the revision and session of the request.
+
+    Inside a session every question is about that session, also when it is about somebody else.
+    """
+    if name == ctx.principal.id and ctx.principal.is_operator:
+        return ctx.grant
+    fleet = ctx.kernel.authority.fleet
+    grant = fleet.grant(name, ctx.catalogue)
+    if ctx.session is None:
+        return grant
+    return fleet.in_session(name, ctx.session, grant, ctx.catalogue)
+
+
+def binding(ctx: Context, session: str | None) -> dict[str, str]:
+    """What binds an agent that is spawned by this request: its session, and the one it is given.
+
+    Without the first, an agent could do for a request what the request itself may not do.
+
+    Raises:
+        NotFoundError: the session it is given is closed.
+    """
+    fleet = ctx.kernel.authority.fleet
+    line = fleet.line(ctx.principal.id)
+    given = () if session is None else fleet.sessions.named(session, line)
+    for one in given:
+        if not one.is_open:
+            raise closed(one.name)
+    return {one.id: one.name for one in (*sessions_of(ctx), *given)}
+
+
+def is_of_session(ctx: Context, agent: str) -> bool:
+    """Tell whether an agent is bound to all that the request is, by itself or from above."""
+    fleet = ctx.kernel.authority.fleet
+    line = [found for name in fleet.line(agent) if (found := fleet.get(name)) is not None]
+    return all(any(one.id in each.spec.bound for each in line) for one in sessions_of(ctx))
+
+
+Found = TypeVar("Found")
+
+
+def look_up(
+    name: str,
+    seen: Mapping[str, Found],
+    kind: str,
+    *,
+    purpose: str = "",
+    hint: str = "",
+    error: type[RemitError] = NotFoundError,
+) -> Found:
+    """What a caller named, of all that it may see.
+
+    Args:
+        name: what was asked for.
+        seen: everything of that kind that the caller may see, by name.
+        kind: what it is called, as in 'profile'.
+        purpose: what the caller wants with it, as in 'ask about'.
+        hint: what to do when no name is near.
+        error: the kind of failure.
+
+    Raises:
+        RemitError: there is none of that name, or it is not for the caller.
+    """
+    if name not in seen:
+        raise unseen(name, seen, kind, purpose=purpose, hint=hint, error=error)
+    return seen[name]
+
+
+def unseen(  # noqa: PLR0913 - as above
+    name: str,
+    seen: Iterable[str],
+    kind: str,
+    *,
+    purpose: str = "",
+    hint: str = "",
+    details: Mapping[str, Any] | None = None,
+    error: type[RemitError] = NotFoundError,
+) -> RemitError:
+    """The one answer for what does not exist and what the caller may not see."""
+    whose = f" that you may {purpose}" if purpose else ""
+    article = f"{kind} " if kind else ""
+    return error(
+        f"there is no {article}{name!r}{whose}",
+        hint=did_you_mean(name, seen) or hint,
+        details=details,
+    )
+
+
+def free_name(asked: str, is_free: Callable[[str], bool], *, most: int) -> str:
+    """A free name made of one that is taken where the caller does not see it."""
+    # Commands without a daemon list the events here, and must not load libzmq and OpenSSL.
+    from remit.kernel.authority.credentials import name_suffix  # noqa: PLC0415
+
+    while True:
+        suffix = f"-{name_suffix()}"
+        name = f"{asked[: most - len(suffix)]}{suffix}"
+        if is_free(name):
+            return name

@@ -1,29 +1,24 @@
-"""A reload of everything that people write: definitions, upstream servers, cards, skills.
+"""A reload of everything that people write: the definitions, and what features read beside them.
 
 INVARIANT: whoever asks for a reload (`config:reload`, SIGHUP, the watcher) reads the same things,
 because all of them come here.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from remit.errors import RemitError
-from remit.model.descriptor import Descriptor
 from remit.model.place import DefinitionError, Problem
 from remit.model.principal import Cause
 
 if TYPE_CHECKING:  # commands import this module by way of its event, and log nothing
-    from remit.features.cards.library_cache import CardShelf
-    from remit.features.discovery.service import Finder
-    from remit.kernel.dispatch.services import Services
-    from remit.kernel.reload.reload import Outcome
+    from remit.kernel.reload.reload import Outcome, Reloader
 
 MOST_ERRORS = 1_000
 """More would not fit into a message."""
 _MOST_NAMES = 100
-Result = TypeVar("Result")
 
 
 class Difference(msgspec.Struct, frozen=True):
@@ -68,14 +63,29 @@ class Difference(msgspec.Struct, frozen=True):
         }
 
 
+Reading = Callable[[Cause], Awaitable[Difference]]
+"""Reads the new files of one part of a reload; raises where they cannot be read."""
+
+
+class ReloadPart(msgspec.Struct, frozen=True):
+    """What a full reload reads beside the definitions."""
+
+    name: str
+    begin: Callable[[], Reading]
+    """Called before anything is read: from then on nobody is answered from the old files."""
+    is_strict: bool = False
+    """Whether it is read before the definitions, and its mistakes are as bad as theirs."""
+
+
 class FullReload(msgspec.Struct, frozen=True, kw_only=True):
     """How a reload of everything ended; a part that failed is as it was before."""
 
     outcome: "Outcome | None"
-    upstreams: Difference | None
-    cards: Difference | None
-    skills: Difference | None
-    failures: tuple[Exception, ...]
+    parts: dict[str, Difference]
+    """What came of each part that could be read, by its name."""
+    problems: tuple[Problem, ...] = ()
+    """Mistakes of the definitions, and of files that are as strict as they are."""
+    failures: tuple[Exception, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """What came of it.
@@ -86,64 +96,45 @@ class FullReload(msgspec.Struct, frozen=True, kw_only=True):
         """
         for failure in self.failures:
             raise failure
-        if self.outcome is None or self.upstreams is None:  # every failure was raised above
+        if self.problems:
+            raise DefinitionError(self.problems[:MOST_ERRORS])
+        if self.outcome is None:  # every failure was raised above
             raise RemitError("nothing was read")
-        wrong = (*self.outcome.problems, *self.upstreams.problems)
-        if wrong:
-            raise DefinitionError(wrong[:MOST_ERRORS])
-        parts = {"upstreams": self.upstreams, "cards": self.cards, "skills": self.skills}
-        told = {name: part.to_json() for name, part in parts.items() if part is not None}
+        told = {name: difference.to_json() for name, difference in self.parts.items()}
         return self.outcome.to_json() | told
 
 
-async def reload_everything(services: "Services", cause: Cause) -> FullReload:
+async def reload_everything(
+    reloader: "Reloader", parts: Iterable[ReloadPart], cause: Cause
+) -> FullReload:
     """Read everything again and put in force what can be; never raises for what it read."""
-    shelf, finder = services.awareness.shelf, services.finder
-    known_cards, known_skills = shelf.own_hashes(), _skills(finder)
-    # Whoever asks while this runs is answered from the new files.
-    finder.folders_changed()
-    shelf.changed()
+    # Begun before anything is read: whoever asks while this runs is answered from the new files.
+    begun = [(part, part.begin()) for part in parts]
     failures: list[Exception] = []
+    found: dict[str, Difference] = {}
 
-    async def tried(read: Callable[[], Awaitable[Result]]) -> Result | None:
-        try:
-            return await read()
-        except Exception as error:
-            failures.append(error)
-            return None
+    async def read(*, strict: bool) -> None:
+        for part, reading in begun:
+            if part.is_strict is strict:
+                try:
+                    found[part.name] = await reading(cause)
+                except Exception as error:
+                    failures.append(error)
 
-    upstreams = await tried(lambda: _upstreams(services, cause))
-    outcome = await tried(lambda: services.reloader.reload(cause))
-    cards = await tried(lambda: _cards(shelf, known_cards))
-    skills = await tried(lambda: _folders(finder, known_skills))
+    await read(strict=True)
+    outcome = None
+    try:
+        outcome = await reloader.reload(cause)
+    except Exception as error:
+        failures.append(error)
+    await read(strict=False)
+    wrong = list(outcome.problems) if outcome is not None else []
+    for part, _ in begun:
+        if part.is_strict and part.name in found:
+            wrong += found[part.name].problems
     return FullReload(
         outcome=outcome,
-        upstreams=upstreams,
-        cards=cards,
-        skills=skills,
+        parts={part.name: found[part.name] for part, _ in begun if part.name in found},
+        problems=tuple(wrong),
         failures=tuple(failures),
     )
-
-
-async def _upstreams(services: "Services", cause: Cause) -> Difference:
-    servers = services.upstreams.servers
-    before = {name: server.upstream for name, server in servers.items()}
-    problems = await services.upstreams.reload(cause)
-    after = {name: server.upstream for name, server in servers.items()}
-    return Difference.between(before, after, problems)
-
-
-async def _cards(shelf: "CardShelf", before: Mapping[str, str] | None) -> Difference:
-    await shelf.reread()
-    return Difference.between(before, shelf.own_hashes(), shelf.problems)
-
-
-async def _folders(finder: "Finder", before: Mapping[str, Descriptor] | None) -> Difference:
-    await finder.read_folders()
-    return Difference.between(before, _skills(finder), finder.problems)
-
-
-def _skills(finder: "Finder") -> dict[str, Descriptor] | None:
-    if not finder.has_read_folders:
-        return None
-    return {one.id: one for one in finder.gathered.descriptors}

@@ -4,6 +4,8 @@ from typing import Any, Literal, TypedDict
 
 import msgspec
 
+from remit.model.event import Service
+
 
 class StateEntry(msgspec.Struct, frozen=True):
     """One key of the shared state.
@@ -81,7 +83,7 @@ class SessionRecord(msgspec.Struct, frozen=True):
     body: bytes
 
 
-class FileLimits(msgspec.Struct, frozen=True, kw_only=True):
+class FileLimits(Service, msgspec.Struct, frozen=True, kw_only=True):
     """How much one session may keep; `areas` is how many sessions of one owner may keep files."""
 
     size: int = 524_288

@@ -1,4 +1,4 @@
-"""Upstream servers beside the daemon: where they are written down, and their links."""
+"""Upstream servers in a daemon: where they are written down, and their links."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -11,12 +11,16 @@ import anyio
 from remit.config.settings.home import Home
 from remit.config.settings.table import Settings
 from remit.features.upstreams.file import read_upstreams, upstreams_path
+from remit.features.upstreams.pins import upstream_obstacle
+from remit.features.upstreams.reviews import ToolReviews
 from remit.features.upstreams.router import UpstreamRouter, upstream_handler
 from remit.features.upstreams.secrets import secret_value
-from remit.features.upstreams.server import UpstreamSources, restore_servers
+from remit.features.upstreams.server import UpstreamSources, no_servers, restore_servers
+from remit.features.upstreams.service import Upstreams
 from remit.kernel.authority.handlers import HandlerTable
-from remit.kernel.dispatch.services import Services
+from remit.kernel.dispatch.kernel import Kernel, Setup, Startup
 from remit.kernel.processes.guard import process_guard
+from remit.kernel.reload.full_reload import Difference, Reading, ReloadPart
 from remit.kernel.reload.watch import watch_for_ever
 from remit.model.principal import Cause
 from remit.model.upstream import Upstream
@@ -50,21 +54,54 @@ async def configured_servers(settings: Settings, table: HandlerTable) -> Upstrea
     return UpstreamSources(read, home.upstreams, make_client, restored)
 
 
+async def _restore(startup: Startup) -> None:
+    sources = await configured_servers(startup.settings, startup.table)
+    startup.put(sources)
+    startup.table = sources.restored.table
+
+
+def _build(kernel: Kernel, startup: Startup) -> None:
+    sources = startup.take(UpstreamSources, lambda: no_servers(startup.table))
+    upstreams = Upstreams(
+        kernel.authority,
+        kernel.reloader,
+        sources,
+        tell=kernel.courier.publish,
+        clock=kernel.wall_clock,
+    )
+    kernel.unavailable = lambda: upstreams.router.unavailable
+    kernel.obstacle = lambda event: upstream_obstacle(
+        {name: (one.upstream, one.known) for name, one in upstreams.servers.items()}, event
+    )
+    kernel.reload_parts.append(ReloadPart("upstreams", lambda: _reload(upstreams), is_strict=True))
+    kernel.provide(upstreams, ToolReviews(upstreams, kernel.auditor, clock=kernel.wall_clock))
+
+
+def _reload(upstreams: Upstreams) -> Reading:
+    async def read(cause: Cause) -> Difference:
+        servers = upstreams.servers
+        before = {name: server.upstream for name, server in servers.items()}
+        problems = await upstreams.reload(cause)
+        after = {name: server.upstream for name, server in servers.items()}
+        return Difference.between(before, after, problems)
+
+    return read
+
+
 @asynccontextmanager
-async def upstreaming(settings: Settings, services: Services) -> AsyncGenerator[None]:
+async def _run(kernel: Kernel, settings: Settings) -> AsyncGenerator[None]:
     """Keep a client to each server while this is open, and follow the file of servers."""
-    path = upstreams_path(settings)
-    async with services.upstreams.running(), anyio.create_task_group() as tasks:
+    upstreams, path = kernel.service(Upstreams), upstreams_path(settings)
+    async with upstreams.running(), anyio.create_task_group() as tasks:
         if settings.watch:
             rest = settings.watch_debounce_ms / 1000
-            tasks.start_soon(
-                watch_for_ever, lambda: _follow(path, services, rest), "upstream_watch_failed"
-            )
+            follow = partial(_follow, path, upstreams, rest)
+            tasks.start_soon(watch_for_ever, follow, "upstream_watch_failed")
         yield
         tasks.cancel_scope.cancel()
 
 
-async def _follow(path: Path, services: Services, rest: float) -> None:
+async def _follow(path: Path, upstreams: Upstreams, rest: float) -> None:
     """Take up edits of the file of servers once they have come to rest; runs for ever.
 
     It is looked at from time to time: beside it, in the home, the store is written all the time.
@@ -78,7 +115,7 @@ async def _follow(path: Path, services: Services, rest: float) -> None:
         await anyio.sleep(rest)
         if _stamp(path) == seen:
             taken = seen
-            await services.upstreams.reload(Cause("files_edited"))
+            await upstreams.reload(Cause("files_edited"))
 
 
 def _stamp(path: Path) -> Stamp:
@@ -87,3 +124,6 @@ def _stamp(path: Path) -> Stamp:
     except OSError:
         return None
     return (found.st_ino, found.st_mtime_ns, found.st_size)
+
+
+SETUP = Setup(restore=_restore, build=_build, run=_run)

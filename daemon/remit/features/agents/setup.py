@@ -1,4 +1,7 @@
-"""Launched agents: where their keys are kept, and that each comes back once after a restart."""
+"""Agents in a daemon: their tokens, and their processes, each of which comes back after a restart.
+
+A launched agent finds its key in a file of the home that only its process can read.
+"""
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
@@ -15,7 +18,8 @@ from remit.errors import RemitError
 from remit.features.agents.folders import Premises
 from remit.features.agents.launcher import Launcher
 from remit.features.agents.launches import launch_of
-from remit.kernel.dispatch.services import Services
+from remit.features.agents.token_keeper import TokenKeeper
+from remit.kernel.dispatch.kernel import Kernel, Setup, Startup
 from remit.kernel.processes.child import end_leftovers
 from remit_client.errors import BadKey
 from remit_client.keys import Key, load_key, save_key
@@ -23,8 +27,16 @@ from remit_client.keys import Key, load_key, save_key
 log = structlog.get_logger()
 
 
+def _build(kernel: Kernel, _startup: Startup) -> None:
+    kernel.provide(TokenKeeper(kernel.store, kernel.keyring))
+
+
+async def _load(kernel: Kernel) -> None:
+    await kernel.service(TokenKeeper).load()
+
+
 @asynccontextmanager
-async def launching(settings: Settings, services: Services, endpoint: str) -> AsyncGenerator[None]:
+async def _run(kernel: Kernel, settings: Settings) -> AsyncGenerator[None]:
     """Start processes for agents while this is open; all of them end with it.
 
     Raises:
@@ -49,11 +61,17 @@ async def launching(settings: Settings, services: Services, endpoint: str) -> As
             tasks,
             commands=commands,
             premises=premises,
-            identify=partial(identity, home, premises, endpoint),
-            find=partial(launch_of, services.authority, commands),
+            identify=partial(identity, home, premises, kernel.endpoint),
+            find=partial(launch_of, kernel.authority, commands),
         )
-        services.launcher = launcher
-        _relaunch(home, services, launcher)
+        kernel.provide(launcher)
+
+        def ended(name: str) -> None:
+            launcher.end(name)
+            forget_identity(home, name)
+
+        kernel.on_end.append(ended)
+        _relaunch(home, kernel, launcher)
         try:
             yield
         finally:
@@ -87,9 +105,9 @@ def forget_identity(home: Home, agent: str) -> None:
     (home.agents / f"{agent}.key").unlink(missing_ok=True)
 
 
-def _relaunch(home: Home, services: Services, launcher: Launcher) -> None:
+def _relaunch(home: Home, kernel: Kernel, launcher: Launcher) -> None:
     """Start again what ran before; one that cannot be started is said and left out."""
-    for agent in services.authority.fleet.all():
+    for agent in kernel.authority.fleet.all():
         if not agent.spec.launch and not agent.spec.launches_profile:
             continue
         try:
@@ -97,3 +115,6 @@ def _relaunch(home: Home, services: Services, launcher: Launcher) -> None:
             launcher.launch(agent.id, key.public_key, key.secret_key)
         except (RemitError, BadKey, OSError) as error:
             log.warning("agent_not_launched", agent=agent.id, problem=str(error))
+
+
+SETUP = Setup(build=_build, load=_load, run=_run)

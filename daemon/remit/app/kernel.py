@@ -1,0 +1,158 @@
+"""Opens the kernel of a daemon with its features: all that is read before the first client."""
+
+import time
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+from remit.app.features import FEATURES, served
+from remit.app.workbench import definition_files
+from remit.config.settings.home import Home
+from remit.config.settings.table import Settings
+from remit.kernel.audit.denials import WINDOW
+from remit.kernel.audit.log import Auditor
+from remit.kernel.audit.proof import Archive
+from remit.kernel.authority.clock import ForwardClock
+from remit.kernel.authority.handlers import HandlerTable
+from remit.kernel.authority.keyring import KeyRing
+from remit.kernel.authority.revision import Authority
+from remit.kernel.authority.session_keeper import SessionKeeper
+from remit.kernel.bus.delivery import Courier
+from remit.kernel.dispatch.bills import Bills
+from remit.kernel.dispatch.counters import Counters
+from remit.kernel.dispatch.kernel import Kernel, Setup, Startup
+from remit.kernel.dispatch.limits import DENIALS_PER_MINUTE, Meter
+from remit.kernel.dispatch.tool_names import CallerNames
+from remit.kernel.feature import Feature
+from remit.kernel.reload.audit import ConfigAudit
+from remit.kernel.reload.last_good import recall
+from remit.kernel.reload.reload import Outcome, Reloader
+from remit.kernel.reload.start import open_authority, with_agents
+from remit.kernel.store.protocol import Store
+
+
+async def open_kernel(
+    settings: Settings,
+    store: Store,
+    table: HandlerTable,
+    operator_key: str,
+    features: Iterable[Feature] = FEATURES,
+) -> tuple[Kernel, Outcome | None]:
+    """The kernel of a daemon, and how its definitions differ from those of its last run.
+
+    Args:
+        settings: how it is configured.
+        store: what outlived the last run.
+        table: the handlers that are there whatever that was.
+        operator_key: the public key of the operator.
+        features: those that are served.
+
+    Raises:
+        DefinitionError: the definitions do not compile.
+    """
+    setups = load_setups(features)
+    startup = Startup(settings, store, table)
+    for setup in setups:
+        if setup.restore is not None:
+            await setup.restore(startup)
+    kept = await recall(store)
+    authority, difference = await open_authority(
+        startup.table,
+        lambda: definition_files(settings),
+        store,
+        approvals=startup.approvals,
+        made=startup.capabilities,
+        kept=kept,
+    )
+    keyring = KeyRing(operator_key, authority.fleet)
+    await keyring.load(store)
+    if difference is not None:
+        difference = with_agents(difference, kept, authority)
+    kernel = make_kernel(
+        authority,
+        store,
+        keyring,
+        audit_sample=settings.audit_sample,
+        audit_folder=Home(settings.home).audit,
+        audit_keep=settings.audit_keep,
+        denial_window=settings.denial_window,
+        denials_per_minute=settings.denials_per_minute,
+    )
+    build_services(kernel, startup, setups)
+    for setup in setups:
+        if setup.load is not None:
+            await setup.load(kernel)
+    return kernel, difference
+
+
+def load_setups(features: Iterable[Feature] = FEATURES) -> tuple[Setup, ...]:
+    """Import what opens the services of features."""
+    found = (feature.load_setup() for feature in served(features))
+    return tuple(setup for setup in found if setup is not None)
+
+
+def make_kernel(  # noqa: PLR0913 - one argument a part
+    authority: Authority,
+    store: Store,
+    keyring: KeyRing,
+    *,
+    clock: Callable[[], float] = time.monotonic,
+    wall_clock: Callable[[], float] = time.time,
+    audit_sample: float = 0.0,
+    audit_folder: Path | None = None,
+    audit_keep: int = 0,
+    denial_window: float = WINDOW,
+    denials_per_minute: int = DENIALS_PER_MINUTE,
+) -> Kernel:
+    """Put the parts together that every daemon has."""
+    courier = Courier(authority, wall_clock)
+    auditor = Auditor(
+        store,
+        clock=wall_clock,
+        show=courier.show,
+        sample=audit_sample,
+        archive=Archive(audit_folder) if audit_folder else None,
+        keep=audit_keep,
+        window=denial_window,
+    )
+    auditor.denials.is_scarce = lambda: store.is_full
+    return Kernel(
+        authority=authority,
+        store=store,
+        keyring=keyring,
+        courier=courier,
+        reloader=Reloader(authority, courier, store, ConfigAudit(auditor)),
+        auditor=auditor,
+        sessions=SessionKeeper(store, authority.fleet, wall_clock),
+        names=CallerNames(store),
+        bills=Bills(store, wall_clock),
+        meter=Meter(clock, denials_per_minute=denials_per_minute),
+        counters=Counters(started_at=clock()),
+        clock=clock,
+        wall_clock=wall_clock,
+        lapsing_clock=ForwardClock(wall_clock, clock),
+    )
+
+
+def build_services(
+    kernel: Kernel, startup: Startup, setups: Sequence[Setup] | None = None
+) -> Kernel:
+    """Let features hand their services to a kernel; no input or output."""
+    for setup in load_setups() if setups is None else setups:
+        if setup.build is not None:
+            setup.build(kernel, startup)
+    return kernel
+
+
+@asynccontextmanager
+async def features_running(
+    kernel: Kernel, settings: Settings, features: Iterable[Feature] = FEATURES
+) -> AsyncGenerator[None]:
+    """Keep what features do beside the faces going, for as long as this is open."""
+    async with AsyncExitStack() as stack:
+        await stack.enter_async_context(kernel.auditor.rotating())
+        await stack.enter_async_context(kernel.bills.keeping())
+        for setup in load_setups(features):
+            if setup.run is not None:
+                await stack.enter_async_context(setup.run(kernel, settings))
+        yield

@@ -1,0 +1,147 @@
+"""Discovery in a daemon: its service, its folders, and what it learns from use."""
+
+import os
+from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+import msgspec
+
+from remit.config.settings.table import Settings
+from remit.features.discovery.answers import DiscoveryConfig
+from remit.features.discovery.experience import Experience
+from remit.features.discovery.learning import Watch, keep_lessons, load_lessons
+from remit.features.discovery.service import Finder, Gathered
+from remit.features.skills.directories import CapabilityDirectory, DirectoryScanner, directories
+from remit.features.skills.views import SkillCatalogue
+from remit.kernel.dispatch.kernel import Kernel, Setup, Startup
+from remit.kernel.reload.full_reload import Difference, Reading, ReloadPart
+from remit.kernel.reload.watch import watch_directories
+from remit.model.descriptor import Descriptor
+from remit.model.grant import Grant
+from remit.model.principal import Cause
+
+if TYPE_CHECKING:
+    from remit.features.discovery.engine import Engine
+
+
+class SearchOptions(msgspec.Struct, frozen=True):
+    """How discovery is configured; nothing is loaded before something is searched for."""
+
+    make_engine: Callable[[], "Engine"]
+    gather: Callable[[], Gathered] = Gathered
+    usual: DiscoveryConfig = DiscoveryConfig()
+    learn: bool = True
+
+
+def configured_search(settings: Settings) -> SearchOptions:
+    """Discovery as the settings want it."""
+
+    def make_engine() -> "Engine":
+        from remit.features.discovery.search_engine import make_engine  # noqa: PLC0415 - numpy and the vectors
+
+        return make_engine(settings)
+
+    return SearchOptions(make_engine, gatherer(settings), usual_config(settings), settings.learn)
+
+
+def usual_config(settings: Settings) -> DiscoveryConfig:
+    """The budgets that this installation is configured with."""
+    return DiscoveryConfig(
+        map_tokens=settings.discovery_map_tokens,
+        summary_tokens=settings.discovery_summary_tokens,
+        detail_tokens=settings.discovery_detail_tokens,
+        total_tokens=settings.discovery_total_tokens,
+        top_k=settings.discovery_top_k,
+        top_n=settings.discovery_top_n,
+        min_relevance=settings.discovery_min_relevance,
+    )
+
+
+def searched(settings: Settings) -> tuple[CapabilityDirectory, ...]:
+    """The directories of skills, manifests and extensions, weakest first."""
+    return directories(os.environ, Path.cwd(), settings.capability_dirs)
+
+
+def gatherer(settings: Settings) -> Callable[[], Gathered]:
+    """Reads the directories again each time, parsing only what has changed."""
+    scanner = DirectoryScanner()
+
+    def gather() -> Gathered:
+        found = scanner.scan(searched(settings))
+        overridden = tuple(map(str, found.overridden))
+        return Gathered(found.descriptors, found.problems, overridden, found.workspace)
+
+    return gather
+
+
+async def _restore(startup: Startup) -> None:
+    """Choose how folders are read: extensions that are loaded again are looked up there."""
+    startup.put(startup.take(SearchOptions, lambda: configured_search(startup.settings)))
+
+
+def _build(kernel: Kernel, startup: Startup) -> None:
+    options = startup.take(SearchOptions, lambda: configured_search(startup.settings))
+    experience = Experience(kernel.wall_clock, enabled=options.learn)
+    finder = Finder(
+        kernel.authority,
+        make_engine=options.make_engine,
+        gather=options.gather,
+        experience=experience,
+        usual=options.usual,
+    )
+    finder.on_folders = kernel.courier.all_lists_changed
+    finder.unavailable = kernel.unavailable
+
+    async def shown(grant: Grant, *, everything: bool) -> Iterable[Descriptor]:
+        engine = await finder.engine()
+        view = engine.view(grant, everything=everything)
+        return (view.index.descriptors[row] for row in view.rows)
+
+    kernel.provide(finder, experience, SkillCatalogue(finder.skills, shown))
+    kernel.observers.append(Watch(experience))
+    kernel.reload_parts.append(ReloadPart("skills", lambda: _reload(finder)))
+    kernel.file_problems.append(lambda: finder.problems)
+
+
+def _reload(finder: Finder) -> Reading:
+    before = _skills(finder)
+    finder.folders_changed()
+
+    async def read(_cause: Cause) -> Difference:
+        await finder.read_folders()
+        return Difference.between(before, _skills(finder), finder.problems)
+
+    return read
+
+
+def _skills(finder: Finder) -> dict[str, Descriptor] | None:
+    if not finder.has_read_folders:
+        return None
+    return {one.id: one for one in finder.gathered.descriptors}
+
+
+@asynccontextmanager
+async def _run(kernel: Kernel, settings: Settings) -> AsyncGenerator[None]:
+    """Follow the folders, take in what use teaches, and keep it."""
+    finder, experience = kernel.service(Finder), kernel.service(Experience)
+    await load_lessons(kernel.store, settings.tenant, experience)
+
+    async def changed() -> None:
+        finder.folders_changed()
+        await finder.read_folders()  # what is wrong is in the log before somebody searches
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(finder.read_folders)
+        if settings.watch:
+            tasks.start_soon(watch_directories, [one.path for one in searched(settings)], changed)
+        if settings.learn:
+            tasks.start_soon(keep_lessons, kernel.store, settings.tenant, experience)
+            tasks.start_soon(finder.tend)
+        yield
+        tasks.cancel_scope.cancel()
+
+
+SETUP = Setup(restore=_restore, build=_build, run=_run)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.acceptance.site import Daemon, Site
-from tests.features.upstreams.clients import SERVERS
+from tests.features.upstreams.client.clients import SERVERS
 
 SERVER = SERVERS / "of_file.py"
 NUMBER = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}

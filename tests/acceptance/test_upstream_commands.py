@@ -5,7 +5,7 @@ import sys
 
 import pytest
 from tests.acceptance.site import Daemon, Site
-from tests.features.upstreams.clients import SERVERS
+from tests.features.upstreams.client.clients import SERVERS
 
 from remit_client.errors import RemitError
 

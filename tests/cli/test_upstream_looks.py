@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.cli.shell import Shell
 from tests.cli.test_startup import HEAVY, SCRIPT, run
-from tests.features.upstreams.clients import SERVERS
+from tests.features.upstreams.client.clients import SERVERS
 
 from remit.config.settings.home import Home
 from remit.features.upstreams.file import read_upstreams

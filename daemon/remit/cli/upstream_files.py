@@ -28,9 +28,9 @@ from remit.features.upstreams.file import TRUST, UpstreamFile, inspect_upstreams
 from remit.features.upstreams.hosts import (
     HostFile,
     HostImport,
+    import_servers,
     read_host_file,
     server_names,
-    take_servers,
 )
 from remit.model.names import did_you_mean
 from remit.model.place import DefinitionError
@@ -131,7 +131,7 @@ def import_(
     host = read_host_file(file, Path.cwd())
     chosen = _chosen(host.servers, only)
     extra = {"trust": trust} if trust else {}
-    found = take_servers(host, chosen, extra, _secrets_in(path))
+    found = import_servers(host, chosen, extra, _secrets_in(path))
     entries = {one.name: one.entry for one in found.taken}
     report = _import_report(file, path, host, found)
     if found.obstacles or not entries:

@@ -17,12 +17,12 @@ from remit.config.strict.json import read_commented_json
 from remit.errors import InvalidDataError
 from remit.features.upstreams.edit import check_entries
 from remit.features.upstreams.secrets import (
-    Names,
-    Needed,
-    Unusable,
+    NeededSecret,
+    SecretNames,
+    UnusableError,
     check_open,
+    import_value,
     referenced,
-    take_value,
 )
 
 _SHAPES = "{mcpServers: {…}} or {servers: {…}}"
@@ -104,18 +104,18 @@ def _inputs(content: dict[str, Any]) -> dict[str, str]:
     return found
 
 
-class Taken(msgspec.Struct, frozen=True):
+class ImportedServer(msgspec.Struct, frozen=True):
     """A server that can be taken over."""
 
     name: str
     source: str
     """Its name in the host's file."""
     entry: Mapping[str, Any]
-    needs: tuple[Needed, ...] = ()
+    needs: tuple[NeededSecret, ...] = ()
     notes: tuple[str, ...] = ()
 
 
-class Obstacle(msgspec.Struct, frozen=True):
+class ImportObstacle(msgspec.Struct, frozen=True):
     """Why a server cannot be taken over."""
 
     source: str
@@ -126,14 +126,14 @@ class Obstacle(msgspec.Struct, frozen=True):
 class HostImport(msgspec.Struct, frozen=True):
     """What becomes of a host's file."""
 
-    taken: tuple[Taken, ...] = ()
-    skipped: tuple[Obstacle, ...] = ()
+    taken: tuple[ImportedServer, ...] = ()
+    skipped: tuple[ImportObstacle, ...] = ()
     """Servers that the host itself does not start."""
-    obstacles: tuple[Obstacle, ...] = ()
+    obstacles: tuple[ImportObstacle, ...] = ()
 
 
 def server_names(sources: Iterable[str]) -> dict[str, str]:
-    """Names that remit accepts, by the names of a host; the same ones whatever the order.
+    """SecretNames that remit accepts, by the names of a host; the same ones whatever the order.
 
     A name that needs no change is kept before others may have it.
     """
@@ -163,7 +163,7 @@ def _plain(source: str) -> str:
     return text[:_LONGEST].rstrip("-_")
 
 
-def take_servers(
+def import_servers(
     host: HostFile, chosen: Iterable[str], extra: Mapping[str, Any], taken_secrets: Iterable[str]
 ) -> HostImport:
     """Take servers over.
@@ -177,17 +177,17 @@ def take_servers(
     chosen = set(chosen)
     ours = server_names(host.servers)
     every = (text for raw in host.servers.values() for text in _texts(raw))
-    names = Names({*taken_secrets, *(name for text in every for name in referenced(text))})
+    names = SecretNames({*taken_secrets, *(name for text in every for name in referenced(text))})
     taken, skipped, obstacles = [], [], []
     for source in sorted(chosen):
         raw = host.servers[source]
         if why := _passed_over(raw):
-            skipped.append(Obstacle(source, why))
+            skipped.append(ImportObstacle(source, why))
             continue
         try:
-            taken.append(_take(ours[source], source, raw, extra, names, host.inputs))
-        except Unusable as error:
-            obstacles.append(Obstacle(source, error.message, error.hint))
+            taken.append(_import(ours[source], source, raw, extra, names, host.inputs))
+        except UnusableError as error:
+            obstacles.append(ImportObstacle(source, error.message, error.hint))
     return HostImport(tuple(taken), tuple(skipped), tuple(obstacles))
 
 
@@ -211,32 +211,32 @@ def _texts(raw: Any) -> Iterator[str]:
             yield from (value for value in values.values() if isinstance(value, str))
 
 
-def _take(
+def _import(
     name: str,
     source: str,
     raw: Any,
     extra: Mapping[str, Any],
-    names: Names,
+    names: SecretNames,
     inputs: Mapping[str, str],
-) -> Taken:
+) -> ImportedServer:
     if not isinstance(raw, dict):
-        raise Unusable("it is not an object", "write {command, args} or {url}")
+        raise UnusableError("it is not an object", "write {command, args} or {url}")
     way = _way(raw)
     entry: dict[str, Any] = dict(_reach(raw, way))
-    needs: list[Needed] = []
+    needs: list[NeededSecret] = []
     notes = list(_notes(raw, way))
     key = "env" if way == "command" else "headers"
     values: dict[str, Any] = {}
     for place, text in _pairs(raw.get(key), key, notes):
-        values[place], needed = take_value(place, text, server=name, names=names, inputs=inputs)
+        values[place], needed = import_value(place, text, server=name, names=names, inputs=inputs)
         needs += [needed] if needed else []
     if values:
         entry[key] = values
     try:
         check_entries({name: {**entry, **extra}})
     except InvalidDataError as error:
-        raise Unusable(error.message.removeprefix(f"{name}: "), error.hint) from error
-    return Taken(name, source, {**entry, **extra}, tuple(needs), tuple(notes))
+        raise UnusableError(error.message.removeprefix(f"{name}: "), error.hint) from error
+    return ImportedServer(name, source, {**entry, **extra}, tuple(needs), tuple(notes))
 
 
 def _way(raw: dict[str, Any]) -> str:
@@ -244,14 +244,14 @@ def _way(raw: dict[str, Any]) -> str:
     kind = raw.get("type", raw.get("transport"))
     url = _url(raw)
     if (url is None) == ("command" not in raw):
-        raise Unusable("it needs either 'command' or 'url'", "repair it in the host's file")
+        raise UnusableError("it needs either 'command' or 'url'", "repair it in the host's file")
     way = "command" if url is None else "url"
     if kind is None or kind in (_OVER_STREAMS if way == "command" else _OVER_WEB):
         return way
     if kind == "sse":
         hint = "use its address for streamable HTTP, which most such servers have, with type http"
-        raise Unusable("it speaks SSE alone, an old transport that is not spoken here", hint)
-    raise Unusable(f"its type {str(kind)[:40]!r} is not understood", "write stdio or http")
+        raise UnusableError("it speaks SSE alone, an old transport that is not spoken here", hint)
+    raise UnusableError(f"its type {str(kind)[:40]!r} is not understood", "write stdio or http")
 
 
 def _url(raw: dict[str, Any]) -> Any:
@@ -269,7 +269,7 @@ def _reach(raw: dict[str, Any], way: str) -> Iterator[tuple[str, Any]]:
     yield "command", command
     args = raw.get("args") or []
     if not isinstance(args, list):
-        raise Unusable("its args are not a list", 'write ["-y", "package"]')
+        raise UnusableError("its args are not a list", 'write ["-y", "package"]')
     plain = [_text(arg, f"argument {number}") for number, arg in enumerate(args, 1)]
     for number, arg in enumerate(plain):
         check_open(f"argument {number + 1}", arg, flag=plain[number - 1] if number else "")
@@ -283,7 +283,7 @@ def _folder(value: Any) -> str:
     cwd = _text(value, "its cwd")
     check_open("its cwd", cwd)
     if not cwd.startswith(("/", "~")):
-        raise Unusable("its cwd starts at a folder that only the host knows", "write it out")
+        raise UnusableError("its cwd starts at a folder that only the host knows", "write it out")
     return cwd
 
 
@@ -291,17 +291,17 @@ def _text(value: Any, what: str) -> str:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return str(value)
     if not isinstance(value, str):
-        raise Unusable(f"{what} is not text", "repair it in the host's file")
+        raise UnusableError(f"{what} is not text", "repair it in the host's file")
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise Unusable(f"{what} is not proper text", "repair it in the host's file") from None
+        raise UnusableError(f"{what} is not proper text", "repair it in the host's file") from None
     return value
 
 
 def _pairs(found: Any, key: str, notes: list[str]) -> Iterator[tuple[str, str]]:
     if found is not None and not isinstance(found, dict):
-        raise Unusable(f"its {key} is not an object", 'write {"NAME": "text"}')
+        raise UnusableError(f"its {key} is not an object", 'write {"NAME": "text"}')
     for name, value in (found or {}).items():
         if value is None:
             notes.append(f"{key} {name} has no value and was left out")

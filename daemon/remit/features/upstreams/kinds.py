@@ -43,7 +43,7 @@ _PROTOCOL_HEADERS = frozenset(
 )
 
 
-class Secret(msgspec.Struct, frozen=True):
+class SecretReference(msgspec.Struct, frozen=True):
     """The name of a secret, where others write a value."""
 
     name: str
@@ -126,7 +126,7 @@ SECRET = RecordKind(
             required=True,
         )
     },
-    lambda values, _node: Secret(values["secret"]) if "secret" in values else BAD,
+    lambda values, _node: SecretReference(values["secret"]) if "secret" in values else BAD,
     "a secret",
 )
 
@@ -147,7 +147,7 @@ class ValuesKind(msgspec.Struct, frozen=True):
         secret: dict[str, str] = {}
         for key, value in node.pairs:
             name, found = self._name(key, report), self._value(key, value, report)
-            if isinstance(name, str) and isinstance(found, Secret):
+            if isinstance(name, str) and isinstance(found, SecretReference):
                 secret[name] = found.name
             elif isinstance(name, str) and isinstance(found, str):
                 plain[name] = found

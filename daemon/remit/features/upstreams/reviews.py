@@ -56,7 +56,7 @@ class ToolDecision(msgspec.Struct, frozen=True):
     """Of all tools of a server only those that do this."""
 
 
-class Decided(NamedTuple):
+class DecidedTools(NamedTuple):
     """What was decided about."""
 
     server: UpstreamServer
@@ -108,7 +108,7 @@ class ToolReviews(Service):
             del self._shown[next(iter(self._shown))]
         self._shown[to, server, tool] = shown_of(pin)[1]
 
-    async def decide(self, id_: str, decision: ToolDecision) -> Decided:
+    async def decide(self, id_: str, decision: ToolDecision) -> DecidedTools:
         """Decide about `SERVER/TOOL`, `SERVER/TOOL@FINGERPRINT` or `SERVER/*`.
 
         All tools of a server are those that wait, that were shown, and about which nothing is
@@ -132,7 +132,7 @@ class ToolReviews(Service):
                 names = [self._checked(server, name, decision)]
             with anyio.CancelScope(shield=True):
                 await self._put(server, names, decision)
-        return Decided(server, names, held)
+        return DecidedTools(server, names, held)
 
     def _server(self, id_: str) -> tuple[UpstreamServer, str]:
         server, _, tool = id_.partition("/")

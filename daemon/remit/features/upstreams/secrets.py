@@ -59,7 +59,7 @@ _LONGEST_SHOWN = 60
 _SECRET_LENGTH = 120
 
 
-class Secret(msgspec.Struct, frozen=True):
+class SecretValue(msgspec.Struct, frozen=True):
     """A value, or a sentence why there is none. It does not show its value."""
 
     value: str | None
@@ -69,23 +69,23 @@ class Secret(msgspec.Struct, frozen=True):
         return f"Secret({self.why or 'there'})"
 
 
-def find_secret(name: str, env: Mapping[str, str] = os.environ) -> Secret:
+def find_secret(name: str, env: Mapping[str, str] = os.environ) -> SecretValue:
     """Look a secret up; it is looked up anew each time, so that it can be changed."""
     if env.get(name):
-        return Secret(env[name])
+        return SecretValue(env[name])
     file = env.get(f"{name}_FILE")
     if not file:
-        return Secret(None, f"the variable {name} is not set, nor is {name}_FILE")
+        return SecretValue(None, f"the variable {name} is not set, nor is {name}_FILE")
     try:
         with Path(file).open("rb") as stream:
             raw = stream.read(MAX_SECRET + 1)
         text = raw.decode().rstrip("\r\n")
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        return Secret(None, f"the file that {name}_FILE names cannot be read: {why}")
+        return SecretValue(None, f"the file that {name}_FILE names cannot be read: {why}")
     if len(raw) > MAX_SECRET:
-        return Secret(None, f"the file that {name}_FILE names has over {MAX_SECRET:,} bytes")
-    return Secret(text or None, "" if text else f"the file that {name}_FILE names is empty")
+        return SecretValue(None, f"the file that {name}_FILE names has over {MAX_SECRET:,} bytes")
+    return SecretValue(text or None, "" if text else f"the file that {name}_FILE names is empty")
 
 
 def secret_value(name: str) -> str | None:
@@ -147,7 +147,7 @@ def secret_argument(text: str, before: str = "") -> bool:
     return is_secret_text(text) or (is_value and looks_secret(before, text))
 
 
-class Unusable(Exception):  # noqa: N818 - caught where a server is taken over, and told there
+class UnusableError(Exception):
     """Something that cannot stand in upstreams.yaml; the message says what, the hint what to do."""
 
     def __init__(self, message: str, hint: str) -> None:
@@ -156,7 +156,7 @@ class Unusable(Exception):  # noqa: N818 - caught where a server is taken over, 
         self.hint = hint
 
 
-class Needed(msgspec.Struct, frozen=True):
+class NeededSecret(msgspec.Struct, frozen=True):
     """A secret that has to be set before a server can start."""
 
     name: str
@@ -167,7 +167,7 @@ class Needed(msgspec.Struct, frozen=True):
     """What stood there, without giving away a secret."""
 
 
-class Names:
+class SecretNames:
     """Gives names to secrets; two values never get the same one."""
 
     def __init__(self, taken: Iterable[str]) -> None:
@@ -197,34 +197,36 @@ def referenced(text: str) -> set[str]:
     return {match[1].upper() for match in found if match}
 
 
-def take_value(
-    key: str, text: str, *, server: str, names: Names, inputs: Mapping[str, str]
-) -> tuple[Any, Needed | None]:
+def import_value(
+    key: str, text: str, *, server: str, names: SecretNames, inputs: Mapping[str, str]
+) -> tuple[Any, NeededSecret | None]:
     """The value as it is written to upstreams.yaml, and the secret that it needs.
 
     Raises:
-        Unusable: only the host can fill it in.
+        UnusableError: only the host can fill it in.
     """
     inside = _REFERENCE.findall(text)
     if not inside:
         if not looks_secret(key, text):
             return text, None
-        return _named(Needed(names.give(server, key), server, key, "a value that looks secret"))
+        return _named(
+            NeededSecret(names.give(server, key), server, key, "a value that looks secret")
+        )
     for one in inside:
         _check_reference(one, key)
     whole = _REFERENCE.fullmatch(text)
     variable = _VARIABLE.fullmatch(inside[0])
     if whole and variable:
-        return _named(Needed(variable[1].upper(), server, key, _shown(text)))
+        return _named(NeededSecret(variable[1].upper(), server, key, _shown(text)))
     if whole:
         asked = inputs.get(inside[0].removeprefix("input:"), "")
         was = f"{text}, asked for as {asked!r}" if asked else text
-        return _named(Needed(names.give(server, key), server, key, was))
+        return _named(NeededSecret(names.give(server, key), server, key, was))
     was = f"put together: {_shown(text)}"
-    return _named(Needed(names.give(server, key), server, key, was))
+    return _named(NeededSecret(names.give(server, key), server, key, was))
 
 
-def _named(needed: Needed) -> tuple[Any, Needed]:
+def _named(needed: NeededSecret) -> tuple[Any, NeededSecret]:
     return {"secret": needed.name}, needed
 
 
@@ -235,7 +237,7 @@ def _check_reference(inside: str, key: str) -> None:
     # ${workspaceFolder} and the like are no variables of the environment.
     if found is None or found[1] != found[1].upper():
         message = f"{key} refers to ${{{inside[:_LONGEST_SHOWN]}}}, which only the host fills in"
-        raise Unusable(message, "write the value out in the host's file, or add it by hand")
+        raise UnusableError(message, "write the value out in the host's file, or add it by hand")
 
 
 def _shown(text: str) -> str:
@@ -253,12 +255,12 @@ def check_open(place: str, text: str, *, flag: str = "") -> None:
     """Check a text that cannot be a secret, because everybody may see it.
 
     Raises:
-        Unusable: it looks like one, or refers to something.
+        UnusableError: it looks like one, or refers to something.
     """
     if _REFERENCE.search(text):
         message = f"{place} refers to ${{…}}, which only the host fills in"
-        raise Unusable(message, "write it out in the host's file, or add the server by hand")
+        raise UnusableError(message, "write it out in the host's file, or add the server by hand")
     if secret_argument(text, flag):
         message = f"{place} looks like a secret, and there it cannot be hidden"
         hint = "let the server read it from a variable (env), then import again"
-        raise Unusable(message, hint)
+        raise UnusableError(message, hint)

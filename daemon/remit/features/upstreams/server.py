@@ -140,7 +140,7 @@ def _reached(upstream: Upstream) -> Upstream:
     )
 
 
-class Remembered(msgspec.Struct, frozen=True):
+class RestoredServer(msgspec.Struct, frozen=True):
     """A server as it is written down, and what is known about it."""
 
     upstream: Upstream
@@ -155,7 +155,7 @@ class RestoredServers(msgspec.Struct, frozen=True, eq=False):
     table: HandlerTable
     router: UpstreamRouter
     serve: Serve
-    servers: tuple[Remembered, ...] = ()
+    servers: tuple[RestoredServer, ...] = ()
     problems: tuple[Problem, ...] = ()
     """What is wrong with the file of servers, or with what is known about them."""
 
@@ -210,7 +210,7 @@ async def restore_servers(
             why = error.message
             log.error("upstream_not_served", upstream=upstream.name, problem=why)  # noqa: TRY400
         router.trust(upstream.name, trusted_in(table, upstream, known))
-        servers.append(Remembered(upstream, known, why))
+        servers.append(RestoredServer(upstream, known, why))
     return RestoredServers(table, router, serve, tuple(servers), pins.problems)
 
 

@@ -6,7 +6,7 @@ trusted is trusted again. `Judge` says which tools may be trusted unseen, and wh
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
@@ -42,18 +42,8 @@ _MOST_RULES = 3
 _MOST_TEXT = 200_000
 
 
-class Looks(Protocol):
-    """Who says whether a tool can be trusted."""
-
-    def refusal(self, tool: UpstreamTool) -> str:
-        """Why it can never be served; empty when it can."""
-
-    def doubts(self, tool: UpstreamTool) -> list[str]:
-        """Why a person should look at it first."""
-
-
 def after_listing(
-    known: KnownServer, upstream: Upstream, listing: Listing, judge: Looks, now: float
+    known: KnownServer, upstream: Upstream, listing: Listing, judge: "Judge", now: float
 ) -> KnownServer:
     """The pins after a server has listed its tools."""
     tools = {tool.name: tool for tool in listing.tools if is_let_in(upstream, tool.name)}
@@ -84,7 +74,7 @@ def after_listing(
 
 
 def _first_seen(
-    segment: str, tool: UpstreamTool, upstream: Upstream, judge: Looks, now: float
+    segment: str, tool: UpstreamTool, upstream: Upstream, judge: "Judge", now: float
 ) -> Pin:
     doubts = judge.doubts(tool)
     print_ = fingerprint_of(tool, upstream.origin)
@@ -109,7 +99,9 @@ def _first_seen(
     )
 
 
-def _seen_again(pin: Pin, tool: UpstreamTool, upstream: Upstream, judge: Looks, now: float) -> Pin:
+def _seen_again(
+    pin: Pin, tool: UpstreamTool, upstream: Upstream, judge: "Judge", now: float
+) -> Pin:
     print_ = fingerprint_of(tool, upstream.origin)
     if pin.tool is not None and print_ == pin.fingerprint:
         return msgspec.structs.replace(
@@ -175,7 +167,7 @@ def shown_of(pin: Pin) -> tuple[UpstreamTool | None, str]:
     return pin.pending, pin.pending_fingerprint
 
 
-def kept(tool: UpstreamTool, judge: Looks) -> UpstreamTool | None:
+def kept(tool: UpstreamTool, judge: "Judge") -> UpstreamTool | None:
     """What is kept of a tool: nothing of one that can never be served."""
     return None if judge.refusal(tool) else tool
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import anyio
 import pytest
-from tests.features.upstreams.clients import faulty, process, running
+from tests.features.upstreams.client.clients import faulty, process, running
 
 from remit.errors import UnavailableError
 

@@ -6,7 +6,7 @@ import anyio
 import pytest
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCResponse
-from tests.features.upstreams.clients import process, running
+from tests.features.upstreams.client.clients import process, running
 
 from remit.errors import InvalidDataError, ToolFailedError
 from remit.features.upstreams.client.start import SecretMasks, ServerOutput

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tests.features.upstreams.servers.rpc import MODERN, Json, Server, answer, text
+    from tests.features.upstreams.client.servers.rpc import MODERN, Json, Server, answer, text
 else:  # the folder of a script that is run is on the path
     from rpc import MODERN, Json, Server, answer, text
 

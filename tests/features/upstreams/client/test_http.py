@@ -9,7 +9,7 @@ import anyio
 import pytest
 from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
-from tests.features.upstreams.clients import SERVERS, running
+from tests.features.upstreams.client.clients import SERVERS, running
 
 from remit.errors import TooLargeError, UnavailableError
 from remit.features.upstreams.client.state import ClientLimits

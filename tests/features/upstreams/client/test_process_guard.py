@@ -8,7 +8,7 @@ import sys
 
 import anyio
 import pytest
-from tests.features.upstreams.clients import SERVERS, ended, lives
+from tests.features.upstreams.client.clients import SERVERS, ended, lives
 
 pytestmark = pytest.mark.anyio
 

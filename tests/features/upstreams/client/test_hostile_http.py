@@ -2,8 +2,8 @@
 
 import anyio
 import pytest
-from tests.features.upstreams.clients import running
-from tests.features.upstreams.test_http import SECRETS, at, site
+from tests.features.upstreams.client.clients import running
+from tests.features.upstreams.client.test_http import SECRETS, at, site
 
 from remit.errors import RemitError
 from remit.features.upstreams.client.transport import BoundedTransport, http_client

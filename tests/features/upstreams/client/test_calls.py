@@ -4,7 +4,7 @@ import json
 
 import anyio
 import pytest
-from tests.features.upstreams.clients import faulty, running
+from tests.features.upstreams.client.clients import faulty, running
 
 from remit.errors import (
     ConflictError,

@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio
 import pytest
 from structlog.testing import capture_logs
-from tests.features.upstreams.clients import QUICK, ended, faulty, lives, running
+from tests.features.upstreams.client.clients import QUICK, ended, faulty, lives, running
 
 from remit.errors import UnavailableError
 from remit.features.upstreams.client.state import ClientLimits

@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tests.features.upstreams.servers.rpc import OBJECT, Json, Server, answer, text, tool
+    from tests.features.upstreams.client.servers.rpc import OBJECT, Json, Server, answer, text, tool
 else:  # the folder of a script that is run is on the path
     from rpc import OBJECT, Json, Server, answer, text, tool
 

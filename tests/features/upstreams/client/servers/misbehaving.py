@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
-    from tests.features.upstreams.servers.rpc import (
+    from tests.features.upstreams.client.servers.rpc import (
         MODERN,
         OBJECT,
         Json,

@@ -13,8 +13,7 @@ import msgspec
 
 from remit.app.manifest import built_in_events, other_modules
 from remit.config.definitions.files import Files, read_files, starter_dir
-from remit.config.settings.home import Home
-from remit.config.settings.home_files import check_file
+from remit.config.settings.home import Home, check_file
 from remit.config.settings.lock import running_pid
 from remit.config.settings.table import Settings
 from remit.errors import HomeError, InvalidNameError, NotFoundError

@@ -1,10 +1,12 @@
 """The state directory: where it is, what is in it, and whether it is safe to use.
 
 Only its owner may look inside: the operator's secret key lies there. What is loose and ours is
-tightened; what is not ours is refused with the command that repairs it.
+tightened; what is not ours is refused with the command that repairs it. Whoever can put a store, a
+list of servers or a pin there decides what agents may do, so each is looked at before it is used.
 """
 
 import os
+import shlex
 import stat
 import sys
 from collections.abc import Iterator, Mapping
@@ -12,25 +14,28 @@ from pathlib import Path
 
 import msgspec
 
-from remit.config.settings.home_files import (
-    Finding,
-    foreign,
-    inspect_file,
-    inspect_folder,
-    inspect_socket,
-    is_there,
-    move_away,
-    quoted,
-)
 from remit.errors import HomeError
 
 _DIRECTORY_MODE = 0o700
 _SECRET_MODE = 0o600
 _PUBLIC_MODE = 0o644
 _OTHERS = 0o077
+_WRITABLE = stat.S_IWGRP | stat.S_IWOTH
 _STORE = ("", "-wal", "-shm", "-journal")
 # sockaddr_un ends its path with a NUL: 108 bytes on Linux, 104 on macOS and the BSDs.
 _SOCKET_PATH_BYTES = 107 if sys.platform == "linux" else 103
+
+
+class HomeFault(msgspec.Struct, frozen=True):
+    """Something about a home that is not as it must be.
+
+    `mode` is what the daemon sets by itself; None means that a person has to act.
+    """
+
+    path: Path
+    message: str
+    repair: str
+    mode: int | None = None
 
 
 class Home(msgspec.Struct, frozen=True):
@@ -157,29 +162,27 @@ def prepare_home(home: Home) -> tuple[str, ...]:
     if not is_there(home.path):
         _make(home)
     repaired = []
-    for finding in inspect_home(home):
-        if finding.mode is None:
-            raise HomeError(
-                finding.message, hint=finding.repair, details={"path": str(finding.path)}
-            )
+    for fault in inspect_home(home):
+        if fault.mode is None:
+            raise HomeError(fault.message, hint=fault.repair, details={"path": str(fault.path)})
         try:
-            finding.path.chmod(finding.mode)
+            fault.path.chmod(fault.mode)
         except OSError as error:
-            raise _unusable(finding.path, error) from error
-        repaired.append(f"{finding.message}; did: {finding.repair}")
+            raise _unusable(fault.path, error) from error
+        repaired.append(f"{fault.message}; did: {fault.repair}")
     return tuple(repaired)
 
 
-def inspect_home(home: Home) -> Iterator[Finding]:
+def inspect_home(home: Home) -> Iterator[HomeFault]:
     """Look at the directory and its secrets without changing anything.
 
-    Each finding is told before the next thing is looked at, so a caller may repair on the way.
+    Each fault is told before the next thing is looked at, so a caller may repair on the way.
     """
     if not is_there(home.path):
         return
     yield from _inspect_directory(home.path, what="the state directory", link_allowed=True)
     if not os.access(home.path, os.R_OK | os.W_OK | os.X_OK):
-        yield Finding(home.path, f"{home.path}: cannot be written", "choose another with --home")
+        yield HomeFault(home.path, f"{home.path}: cannot be written", "choose another with --home")
         return
     secrets = [home.server_key, home.operator_key]
     for folder in filter(is_there, (home.keys, home.agents)):
@@ -191,20 +194,20 @@ def inspect_home(home: Home) -> Iterator[Finding]:
     yield from _inspect_files(home)
 
 
-def inspect_secret(path: Path) -> Iterator[Finding]:
+def inspect_secret(path: Path) -> Iterator[HomeFault]:
     """Tell what is wrong with a file that holds a secret key; it must exist."""
     found = path.lstat()
     if not stat.S_ISREG(found.st_mode):
         message = f"{path}: a secret key must be a plain file, not a link or anything else"
-        yield Finding(path, message, move_away(path))
+        yield HomeFault(path, message, move_away(path))
     elif found.st_uid != os.geteuid():
         yield foreign(path, found.st_uid)
     elif found.st_mode & _OTHERS or not found.st_mode & stat.S_IRUSR:
         message = f"{path}: a secret key has mode {stat.S_IMODE(found.st_mode):04o}"
-        yield Finding(path, message, f"chmod 600 {quoted(path)}", _SECRET_MODE)
+        yield HomeFault(path, message, f"chmod 600 {quoted(path)}", _SECRET_MODE)
 
 
-def _inspect_files(home: Home) -> Iterator[Finding]:
+def _inspect_files(home: Home) -> Iterator[HomeFault]:
     """Look at everything but secrets that remit itself keeps in a home."""
     for suffix in _STORE:
         yield from inspect_file(home.path / f"{home.database.name}{suffix}")
@@ -249,23 +252,23 @@ def _make(home: Home) -> None:
         raise _unusable(home.path, error) from error
 
 
-def _inspect_directory(path: Path, *, what: str, link_allowed: bool) -> Iterator[Finding]:
+def _inspect_directory(path: Path, *, what: str, link_allowed: bool) -> Iterator[HomeFault]:
     link = path.lstat()
     if stat.S_ISLNK(link.st_mode):
         if not link_allowed or link.st_uid != os.geteuid() or not path.exists():
             message = f"{path}: {what} is a link that cannot be trusted"
-            yield Finding(path, message, f"rm {quoted(path)}")
+            yield HomeFault(path, message, f"rm {quoted(path)}")
             return
         path = path.resolve()
     found = path.stat()
     if not stat.S_ISDIR(found.st_mode):
         message = f"{path}: {what} is not a directory"
-        yield Finding(path, message, move_away(path))
+        yield HomeFault(path, message, move_away(path))
     elif found.st_uid != os.geteuid():
         yield foreign(path, found.st_uid)
     elif stat.S_IMODE(found.st_mode) & 0o777 != _DIRECTORY_MODE:
         message = f"{path}: {what} has mode {stat.S_IMODE(found.st_mode):04o}"
-        yield Finding(path, message, f"chmod 700 {quoted(path)}", _DIRECTORY_MODE)
+        yield HomeFault(path, message, f"chmod 700 {quoted(path)}", _DIRECTORY_MODE)
 
 
 def _unusable(path: Path, error: OSError) -> HomeError:
@@ -274,3 +277,95 @@ def _unusable(path: Path, error: OSError) -> HomeError:
         hint="choose another directory with --home, or make this one writable for you",
         details={"path": str(path)},
     )
+
+
+def inspect_file(
+    path: Path, *, may_be_link: bool = False, mode: int | None = None
+) -> Iterator[HomeFault]:
+    """Tell what is wrong with a file; one that is not there is fine.
+
+    Args:
+        path: the file.
+        may_be_link: whether a link of ours may lead to it.
+        mode: what it is given when others could write; None: somebody has to look at it first.
+    """
+    if not is_there(path):
+        return
+    found = path.lstat()
+    if stat.S_ISLNK(found.st_mode) and may_be_link and found.st_uid == os.geteuid():
+        if not path.exists():
+            return  # reading it says so
+        path = path.resolve()
+        found = path.stat()
+    if not stat.S_ISREG(found.st_mode):
+        message = f"{path}: this must be a plain file, not a link or anything else"
+        yield HomeFault(path, message, move_away(path))
+    else:
+        yield from _inspect_rights(path, found, mode)
+
+
+def check_file(path: Path, *, may_be_link: bool = False) -> None:
+    """Refuse to use a file that somebody else has made, or could have changed.
+
+    Raises:
+        HomeError: it is so; the hint is the command that repairs it.
+    """
+    for fault in inspect_file(path, may_be_link=may_be_link):
+        raise HomeError(fault.message, hint=fault.repair, details={"path": str(fault.path)})
+
+
+def _inspect_rights(
+    path: Path, found: os.stat_result, mode: int | None = None
+) -> Iterator[HomeFault]:
+    if found.st_uid != os.geteuid():
+        yield foreign(path, found.st_uid)
+    elif found.st_mode & _WRITABLE:
+        message = f"{path}: others may have changed it, mode {stat.S_IMODE(found.st_mode):04o}"
+        repair = f"chmod go-w {quoted(path)}"
+        yield HomeFault(path, message, repair if mode else f"look at it, then: {repair}", mode)
+
+
+def inspect_socket(path: Path) -> Iterator[HomeFault]:
+    """Tell what is wrong with a socket."""
+    if is_there(path) and (found := path.lstat()).st_uid != os.geteuid():
+        yield foreign(path, found.st_uid)
+
+
+def inspect_folder(path: Path) -> Iterator[HomeFault]:
+    """Tell what is wrong with a directory and all that is in it."""
+    if not is_there(path):
+        return
+    found = path.lstat()
+    if not stat.S_ISDIR(found.st_mode):
+        message = f"{path}: this must be a directory, not a link or anything else"
+        yield HomeFault(path, message, move_away(path))
+        return
+    yield from _inspect_rights(path, found)
+    for inside in sorted(path.iterdir()):
+        if inside.is_dir() and not inside.is_symlink():
+            yield from inspect_folder(inside)
+        else:
+            yield from inspect_file(inside)
+
+
+def foreign(path: Path, owner: int) -> HomeFault:
+    """What to say of something that belongs to another user."""
+    me = os.geteuid()
+    message = f"{path}: belongs to user {owner}, but remit runs as user {me}"
+    repair = f"sudo chown -R {me} {quoted(path)}   (or choose another directory with --home)"
+    return HomeFault(path, message, repair)
+
+
+def is_there(path: Path) -> bool:
+    """Unlike `exists`, this sees a link that leads nowhere."""
+    return os.path.lexists(path)
+
+
+def move_away(path: Path) -> str:
+    """The command that takes something out of the way."""
+    return f"mv {quoted(path)} {quoted(Path(f'{path}.old'))}"
+
+
+def quoted(path: Path) -> str:
+    """A path as a shell reads it."""
+    return shlex.quote(str(path))

@@ -11,8 +11,7 @@ from typing import Any
 
 import msgspec
 
-from remit.config.settings.home import Home
-from remit.config.settings.home_files import check_file
+from remit.config.settings.home import Home, check_file
 from remit.config.settings.table import SETTINGS, Origin, Settings
 from remit.errors import HomeError, SettingsError
 from remit.model.agent import LaunchEntry

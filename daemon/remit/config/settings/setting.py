@@ -1,4 +1,4 @@
-"""One setting: its name, what kind of value it takes, and how that is read."""
+"""One setting: what kind of value it takes, and how that is read."""
 
 import re
 from collections.abc import Callable
@@ -8,10 +8,11 @@ from typing import Any, Literal
 
 import msgspec
 
+from remit.model.agent import BLANK, READY, SETTABLE, LaunchEntry
 from remit.model.paths import is_host_pattern
+from remit.model.schema import pattern_complaint
 
 PREFIX = "REMIT_"
-
 _MAX_SECONDS = 86_400
 _MAX_PORT = 65_535
 # Compiled when they are needed: most commands start without such a setting.
@@ -22,7 +23,30 @@ _ENDPOINT = r"ipc:///.+|tcp://(\[[0-9A-Fa-f:.]+\]|[\w.*-]+):(?P<port>[0-9]{1,5})
 # A host must be written: a port alone is served on loopback.
 _ADDRESS = r"(?:(?:\[[0-9A-Fa-f:.]+\]|[\w.-]+)?:)?(?P<port>[0-9]{1,5})"
 _ORIGIN = r"https?://[\w.-]+(?::[0-9]{1,5})?"
-
+_READY = " or ".join(READY)
+LISTS = frozenset({"names", "paths", "commands", "hosts", "ids", "shares", "origins"})
+_OTHERS = "Further settings"
+_MEMBERS: dict[str, tuple[str, ...]] = {
+    "Definitions": (
+        "home",
+        "catalogue",
+        "compositions",
+        "handler*",
+        "capability_dirs",
+        "extension_modules",
+        "upstreams",
+        "watch*",
+    ),
+    "Where it listens": ("endpoint", "http*", "mcp_*"),
+    "Logs and audit": ("log_*", "audit_*", "denial*", "disk_*"),
+    "Requests and approvals": ("request_*", "drain_*", "max_*", "approval_*"),
+    "Processes of agents": ("launch_*",),
+    "State and files": ("state_*", "file_*"),
+    "Discovery": ("search", "embedder_*", "token_counter", "learn", "tenant", "discovery_*"),
+    "Cards": ("card_*", "workspace_cards", "awareness*"),
+    "Fetching": ("web_fetch_*",),
+}
+GROUPS: tuple[str, ...] = (*_MEMBERS, _OTHERS)
 Kind = Literal[
     "path",
     "paths",
@@ -45,15 +69,15 @@ Kind = Literal[
 
 
 class Setting(msgspec.Struct, frozen=True):
-    """One row of the table.
+    """What is known of a setting beside its type; `name` is that of its field.
 
     `low` and `high` bound a whole number, `choices` are the words of a choice.
     """
 
-    name: str
     kind: Kind
     default: Any
     doc: str
+    name: str = ""
     choices: tuple[str, ...] = ()
     high: int = 0
     low: int = 1
@@ -75,6 +99,39 @@ class WrongError(ValueError):
     """What a value should have been."""
 
 
+def group_of(name: str) -> str:
+    """The group of a setting, by its name."""
+    found = (
+        title
+        for title, patterns in _MEMBERS.items()
+        if any(fnmatchcase(name, pattern) for pattern in patterns)
+    )
+    return next(found, _OTHERS)
+
+
+def from_text(row: Setting, value: str) -> object:
+    """What a TOML file would have given for the text of a flag or variable."""
+    if row.kind in LISTS:
+        return [part.strip() for part in value.split(row.separator) if part.strip()]
+    if row.kind == "switch":
+        return {"true": True, "false": False}.get(value, value)
+    if row.kind in {"seconds", "whole", "share"}:
+        try:
+            return int(value) if row.kind == "whole" else float(value)
+        except ValueError:
+            return value  # its reader says what it should have been
+    return value
+
+
+def read_value(row: Setting, value: object, base: Path) -> Any:
+    """The value of a setting; relative paths in it start at `base`.
+
+    Raises:
+        WrongError: it is none of this kind; the message says what it should have been.
+    """
+    return _READERS[row.kind](row, value, base)
+
+
 def _read_path(row: Setting, value: object, base: Path) -> Path | None:
     if isinstance(value, Path):
         value = str(value)
@@ -86,8 +143,6 @@ def _read_path(row: Setting, value: object, base: Path) -> Path | None:
 def _read_commands(row: Setting, value: object, base: Path) -> tuple[Any, ...]:
     if not value:
         return ()
-    from remit.config.settings.launch_entries import read_entries  # noqa: PLC0415 - few have any
-
     try:
         return read_entries(value)
     except ValueError as error:
@@ -193,6 +248,59 @@ def _read_switch(row: Setting, value: object, base: Path) -> bool:
     return value
 
 
+def read_entries(value: object) -> tuple[LaunchEntry, ...]:
+    """Read the setting `launch_commands`: names of commands, and tables with placeholders.
+
+    Raises:
+        ValueError: it is none of this; the message says what it should have been.
+    """
+    items = value if isinstance(value, list | tuple) else [None]
+    entries = tuple(map(_read_entry, items))
+    names = [entry.name for entry in entries]
+    if len(set(names)) < len(names):
+        raise ValueError("a list of commands with different names")
+    return entries
+
+
+def _read_entry(item: Any) -> LaunchEntry:
+    if isinstance(item, str) and item and "\0" not in item:
+        return LaunchEntry.plain(item)
+    try:
+        entry = msgspec.convert(item, LaunchEntry)
+    except msgspec.ValidationError as error:
+        example = '["claude", {name = "worker", command = "/srv/worker"}]'
+        raise ValueError(f"a list of commands, as in {example} ({error})") from error
+    complaint = _complaint(entry)
+    if complaint:
+        raise ValueError(f"a list of commands that can be started: {entry.name!r} {complaint}")
+    return entry
+
+
+def _complaint(entry: LaunchEntry) -> str:
+    """What is wrong with an entry that was written as a table."""
+    fixed = (entry.command, *entry.env.values(), entry.cwd or "")
+    complaints = (
+        (re.fullmatch(_WORD, entry.name), "needs a name of at most 64 letters, digits and _.-"),
+        (bool(entry.command) != bool(entry.ready), f"needs 'command', or 'ready' = {_READY}"),
+        ("\0" not in "".join((*fixed, *entry.args)), "has a NUL byte"),
+        ("{{" not in "".join(fixed), "has a placeholder outside of 'args'"),
+        ((entry.cwd or "/").startswith("/"), "needs a full path as 'cwd'"),
+        (all(re.fullmatch(SETTABLE, name) for name in entry.env), "sets what cannot be set"),
+    )
+    return next((told for fine, told in complaints if not fine), _placeholder_complaint(entry))
+
+
+def _placeholder_complaint(entry: LaunchEntry) -> str:
+    used = {name for arg in entry.args for name in BLANK.findall(arg)}
+    for name in sorted(used ^ entry.placeholders.keys()):
+        if name in used:
+            return f"gives no pattern for {name!r}: write placeholders = {{{name} = '[a-z]+'}}"
+        return f"has a pattern for {name!r}, which no argument holds as {{{{{name}}}}}"
+    if any("{{" in BLANK.sub("", arg) for arg in entry.args):
+        return "has an argument with '{{' that is no placeholder"
+    return next(filter(None, map(pattern_complaint, entry.placeholders.values())), "")
+
+
 _READERS: dict[Kind, Callable[[Setting, Any, Path], Any]] = {
     "path": _read_path,
     "paths": _read_paths,
@@ -212,66 +320,3 @@ _READERS: dict[Kind, Callable[[Setting, Any, Path], Any]] = {
     "share": _read_share,
     "switch": _read_switch,
 }
-
-
-def read_value(row: Setting, value: object, base: Path) -> Any:
-    """The value of a setting; relative paths in it start at `base`.
-
-    Raises:
-        WrongError: it is none of this kind; the message says what it should have been.
-    """
-    return _READERS[row.kind](row, value, base)
-
-
-LISTS = frozenset({"names", "paths", "commands", "hosts", "ids", "shares", "origins"})
-
-
-def from_text(row: Setting, value: str) -> object:
-    """What a TOML file would have given for the text of a flag or variable."""
-    if row.kind in LISTS:
-        return [part.strip() for part in value.split(row.separator) if part.strip()]
-    if row.kind == "switch":
-        return {"true": True, "false": False}.get(value, value)
-    if row.kind in {"seconds", "whole", "share"}:
-        try:
-            return int(value) if row.kind == "whole" else float(value)
-        except ValueError:
-            return value  # its reader says what it should have been
-    return value
-
-
-# The groups that settings are shown in, in the order in which an operator needs them.
-
-
-_OTHERS = "Further settings"
-_MEMBERS: dict[str, tuple[str, ...]] = {
-    "Definitions": (
-        "home",
-        "catalogue",
-        "compositions",
-        "handler*",
-        "capability_dirs",
-        "extension_modules",
-        "upstreams",
-        "watch*",
-    ),
-    "Where it listens": ("endpoint", "http*", "mcp_*"),
-    "Logs and audit": ("log_*", "audit_*", "denial*", "disk_*"),
-    "Requests and approvals": ("request_*", "drain_*", "max_*", "approval_*"),
-    "Processes of agents": ("launch_*",),
-    "State and files": ("state_*", "file_*"),
-    "Discovery": ("search", "embedder_*", "token_counter", "learn", "tenant", "discovery_*"),
-    "Cards": ("card_*", "workspace_cards", "awareness*"),
-    "Fetching": ("web_fetch_*",),
-}
-GROUPS: tuple[str, ...] = (*_MEMBERS, _OTHERS)
-
-
-def group_of(name: str) -> str:
-    """The group of a setting, by its name."""
-    found = (
-        title
-        for title, patterns in _MEMBERS.items()
-        if any(fnmatchcase(name, pattern) for pattern in patterns)
-    )
-    return next(found, _OTHERS)

@@ -6,8 +6,7 @@ from typing import Any
 import msgspec
 
 from remit.config.definitions.files import Files
-from remit.config.settings.home import Home
-from remit.config.settings.home_files import check_file
+from remit.config.settings.home import Home, check_file
 from remit.config.settings.table import Settings
 from remit.config.strict.kinds import (
     BAD,

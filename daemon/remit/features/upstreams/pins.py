@@ -12,7 +12,7 @@ from typing import Literal
 
 import msgspec
 
-from remit.config.settings.home_files import check_file
+from remit.config.settings.home import check_file
 from remit.errors import InvalidNameError
 from remit.model.names import EventName, did_you_mean
 from remit.model.place import Place, Problem

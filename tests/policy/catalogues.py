@@ -227,3 +227,8 @@ def compile_world(world: World, *, approved: Iterable[str] = ()) -> Catalogue:
     return (
         compile_definitions(definitions, universe, approvals=approvals) if approvals else catalogue
     )
+
+
+def universe_of_names(names: Iterable[str]) -> Universe:
+    """A universe of events of which nothing is said but their names."""
+    return make_universe(EventSpec(name=parse_event_name(name)) for name in names)

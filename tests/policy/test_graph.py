@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from hypothesis import given, settings
-from tests.policy.catalogues import World, compile_world, worlds
+from tests.policy.catalogues import World, compile_world, universe_of_names, worlds
 from tests.policy.texts import CAPABILITIES, compiled
 
 from remit.config.definitions.files import read_files
@@ -18,7 +18,6 @@ from remit.policy.compile import compile_definitions
 from remit.policy.graph.graph import MAX_LINES, MAX_NODES, Node, Picture, picture
 from remit.policy.graph.svg import Box, lay_out, text_width, to_svg
 from remit.policy.graph.text import to_dot, to_mermaid
-from remit.policy.universe import universe_of_names
 
 SVG = "{http://www.w3.org/2000/svg}"
 PARENT = "name: parent\ncapabilities: {spawning: true, network: true}"

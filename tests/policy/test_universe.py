@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.policy.catalogues import universe_of_names
 from tests.policy.texts import (
     CAPABILITIES,
     compiled,
@@ -19,7 +20,6 @@ from remit.config.definitions.parse import parse_definitions
 from remit.model.names import EventPattern, parse_event_name
 from remit.policy.compile import compile_definitions
 from remit.policy.decide import decide
-from remit.policy.universe import universe_of_names
 
 NAMES = st.sets(
     st.from_regex(r"[a-c]{1,2}:[a-c_]{0,1}[a-c]{1,2}", fullmatch=True).filter(

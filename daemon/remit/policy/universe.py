@@ -11,7 +11,7 @@ from itertools import compress
 import msgspec
 
 from remit.model.event import EFFECTS, Effect, EventSpec, effect_at_most
-from remit.model.names import EventPattern, parse_event_name
+from remit.model.names import EventPattern
 
 _AFTER_ANY_NAME = "\U0010ffff"
 _FEW = 12
@@ -120,8 +120,3 @@ def make_universe(specs: Iterable[EventSpec]) -> Universe:
         for effect in EFFECTS
     }
     return Universe(by_name, names, index, aliases, named_only, approved_only, pushed, at_most)
-
-
-def universe_of_names(names: Iterable[str]) -> Universe:
-    """A universe of bare names, for checking a foreign catalogue."""
-    return make_universe(EventSpec(name=parse_event_name(name)) for name in names)

@@ -70,15 +70,3 @@ def look_of(name: str) -> str:
     plain = "".join(TWINS.get(char, char) for char in unicodedata.normalize("NFKC", name))
     joined = _BETWEEN.sub("", plain.casefold().translate(_SIGNS))
     return joined.replace("rn", "m").replace("vv", "w")
-
-
-def count_mixed(text: str) -> int:
-    """How many words of the text mix Latin letters with their twins."""
-    found = 0
-
-    def tell(_at: int, _was: str, _now: str) -> None:
-        nonlocal found
-        found += 1
-
-    fold_mixed(text, tell)
-    return found

@@ -2,12 +2,12 @@
 
 import pytest
 from tests.fakes import texts
+from tests.policy.catalogues import universe_of_names
 
 from remit.config.definitions.files import Files
 from remit.config.definitions.parse import parse_definitions
 from remit.model.place import DefinitionError, Problem
 from remit.policy.compile import compile_definitions
-from remit.policy.universe import universe_of_names
 
 CATALOGUE = """  fetch:
     description: f

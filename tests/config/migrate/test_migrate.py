@@ -15,6 +15,7 @@ from tests.policy.catalogues import (
     TOOLS,
     World,
     compile_world,
+    universe_of_names,
     worlds,
 )
 from tests.policy.texts import compiled, event
@@ -26,7 +27,6 @@ from remit.config.migrate.proof import MAX_EXACT, Need, Piece, cheapest, score
 from remit.model.composition import Composition, Condition, Definitions, Part, Variable
 from remit.policy.catalogue import Catalogue
 from remit.policy.compile import compile_definitions, resolve
-from remit.policy.universe import universe_of_names
 
 EXAMPLES = settings(max_examples=150)
 

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from tests.policy.catalogues import universe_of_names
 
 from remit.config.definitions.files import Files
 from remit.config.definitions.parse import parse_definitions
@@ -10,7 +11,6 @@ from remit.config.migrate.migrate import migrate
 from remit.config.migrate.rewrite import rewrite_composition
 from remit.model.grant import Grant
 from remit.policy.compile import compile_definitions
-from remit.policy.universe import universe_of_names
 
 EVENTS = (
     *("system:health", "state:get", "state:list", "state:set", "state:delete"),

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from remit.config.settings.home import Home, find_home, inspect_home, ipc_endpoint, prepare_home
+from remit.config.settings.home import Home, inspect_home, ipc_endpoint, prepare_home
+from remit.config.settings.load import load_settings
 from remit.config.settings.lock import hold_lock, running_pid
 from remit.errors import HomeError
 
@@ -20,6 +21,7 @@ DAEMON = """
 import os, sys
 from pathlib import Path
 from remit.config.settings.home import Home
+from remit.config.settings.load import load_settings
 from remit.config.settings.lock import hold_lock
 with hold_lock(Home(Path(sys.argv[1]))):
     print(os.getpid(), flush=True)
@@ -59,11 +61,11 @@ def home(tmp_path: Path) -> Home:
 def test_the_strongest_source_names_the_home(
     flag: str | None, env: dict[str, str], expected: str
 ) -> None:
-    assert str(find_home(flag, env)) == expected
+    assert str(load_settings({"home": flag}, env, "/").home) == expected
 
 
 def test_a_relative_home_becomes_absolute() -> None:
-    assert find_home("here", {}).path == Path.cwd() / "here"
+    assert load_settings({"home": "here"}, {}, "/there").home == Path("/there/here")
 
 
 def test_a_missing_home_is_made_private_with_its_parents(tmp_path: Path) -> None:

@@ -137,13 +137,6 @@ class Home(msgspec.Struct, frozen=True):
         return str(self.path)
 
 
-def find_home(flag: str | None = None, env: Mapping[str, str] = os.environ) -> Home:
-    """The state directory: `flag`, else REMIT_HOME, else the XDG state directory."""
-    chosen = flag or env.get("REMIT_HOME")
-    path = Path(chosen).expanduser() if chosen else default_home(env)
-    return Home(path.absolute())
-
-
 def default_home(env: Mapping[str, str]) -> Path:
     """The state directory when nobody names one."""
     state = Path(env.get("XDG_STATE_HOME", ""))

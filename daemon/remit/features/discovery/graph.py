@@ -14,7 +14,6 @@ from typing import Literal
 from remit.model.descriptor import Descriptor
 
 EdgeType = Literal["DEPENDS_ON", "COMPOSED_WITH", "TAGGED_WITH", "SAME_CATEGORY"]
-EDGE_TYPES: tuple[EdgeType, ...] = ("DEPENDS_ON", "COMPOSED_WITH", "TAGGED_WITH", "SAME_CATEGORY")
 
 _DEPENDS, _COMPOSED, _TAG, _CATEGORY = 1.0, 0.5, 0.3, 0.1
 _SHARED_TAGS = 2

@@ -253,19 +253,6 @@ class Fleet:
         above = NOTHING if parent is None else self.own_grant(parent, catalogue)
         return self._own_under(found, above, catalogue)
 
-    def cut_by(self, agent: str, event: str, catalogue: Catalogue) -> str | None:
-        """The nearest ancestor that takes an event from an agent, or None when none does."""
-        if event not in self.own_grant(agent, catalogue).events:
-            return None
-        return next(
-            (
-                one.id
-                for one in self.ancestors(agent)
-                if event not in self.own_grant(one.id, catalogue).events
-            ),
-            None,
-        )
-
     def _forget_effective(self) -> None:
         self._effective.clear()
         self._ground.clear()

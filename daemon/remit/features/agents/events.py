@@ -10,6 +10,7 @@ from remit.features.agents.choice import check_configured, choose, spec_warnings
 from remit.features.agents.delegation import Offer, check_room, check_spec, offer, rights_behind
 from remit.features.agents.launcher import Launcher
 from remit.features.agents.launches import check_launch
+from remit.kernel.authority.credentials import new_credentials, token_hash
 from remit.kernel.authority.fleet import NOTHING
 from remit.kernel.authority.plans import holdings
 from remit.kernel.dispatch.context import Context
@@ -186,7 +187,6 @@ def _new_name(ctx: Context, profile: str) -> str:
 def _credentials(public_key: str | None) -> tuple[dict[str, str], str]:
     if public_key is not None:
         return {"public_key": public_key}, ""
-    from remit.kernel.authority.credentials import new_credentials, token_hash  # noqa: PLC0415 - with libzmq
 
     made = new_credentials()
     return made, token_hash(made["token"])

@@ -7,6 +7,7 @@ import msgspec
 from remit.errors import ExceedsParentError
 from remit.features.agents.delegation import rights_in, withheld
 from remit.features.agents.token_keeper import TokenKeeper
+from remit.kernel.authority.credentials import new_token, token_hash
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.registry import event_handler
 from remit.kernel.dispatch.visibility import free_name, look_up, unseen, visible_profiles
@@ -121,7 +122,6 @@ async def token(
         audience: the face where it counts.
     """
     # Commands without a daemon list the events here, and must not load libzmq and OpenSSL.
-    from remit.kernel.authority.credentials import new_token, token_hash  # noqa: PLC0415
 
     owner = _owner(ctx, name)
     made = new_token()

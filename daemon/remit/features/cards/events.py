@@ -4,20 +4,17 @@ Everybody is told only of cards that they may be given: one that is bound to cap
 their holders alone. What is wrong with cards is for those who see everything.
 """
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import msgspec
 
 from remit.errors import NotFoundError
+from remit.features.cards.config import Caller, Question
 from remit.features.cards.service import Awareness
 from remit.features.cards.views import card_entry, card_state
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.registry import event_handler
 from remit.model.requests import PAGE_LIMIT, PAGE_MAX, Key, page
-
-if TYPE_CHECKING:
-    from remit.features.cards.config import Caller, Question
-
 
 Name = Annotated[str, msgspec.Meta(max_length=256)]
 Content = Annotated[str, msgspec.Meta(max_length=1 << 20)]
@@ -200,8 +197,6 @@ def stopped(reason: str, sessions: int, injected: int) -> None:
 
 
 def _caller(ctx: Context) -> "Caller":
-    from remit.features.cards.config import Caller  # noqa: PLC0415 - commands import this too
-
     return Caller(
         ctx.principal.id,
         frozenset(ctx.grant.capabilities).difference(ctx.catalogue.runtime_capabilities),
@@ -220,7 +215,6 @@ def _question(  # noqa: PLR0913, PLR0917 - the fields of a request
     environment: str,
     token_budget: int | None,
 ) -> "Question":
-    from remit.features.cards.config import Question  # noqa: PLC0415 - see above
 
     return Question(
         messages=tuple(one if isinstance(one, str) else one.content for one in messages),

@@ -4,6 +4,7 @@ from typing import Any
 
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.registry import event_handler
+from remit.kernel.reload.full_reload import reload_everything
 from remit.model.principal import Cause
 from remit.model.requests import bounded
 
@@ -18,8 +19,6 @@ async def plan(ctx: Context) -> dict[str, Any]:
 @event_handler("config:reload", capability="config_admin", wildcard=False)
 async def reload(ctx: Context) -> dict[str, Any]:
     """Read definitions, upstreams, cards and skills again; definitions are all or nothing."""
-    from remit.kernel.reload.full_reload import reload_everything  # noqa: PLC0415 - the daemon alone
-
     kernel = ctx.kernel
     cause = Cause("requested", by=ctx.principal.id, decision=ctx.decision)
     return (await reload_everything(kernel.reloader, kernel.reload_parts, cause)).to_json()

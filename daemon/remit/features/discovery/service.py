@@ -9,7 +9,9 @@ import time
 from collections.abc import Callable, Container, Mapping
 from typing import TYPE_CHECKING, Any
 
+import anyio
 import msgspec
+from anyio import to_thread
 
 from remit.features.discovery.answers import DiscoveryConfig
 from remit.features.discovery.descriptors import event_descriptors
@@ -106,8 +108,6 @@ class Finder(Service):
         """The engine, ready to answer this request without waiting for a slow model."""
         engine = await self.engine()
         if engine.is_slow:
-            from anyio import to_thread  # noqa: PLC0415 - see `refresh`
-
             await to_thread.run_sync(engine.embed, request)
         return engine
 
@@ -116,8 +116,6 @@ class Finder(Service):
 
     async def refresh(self) -> None:
         """Make the index again, from whatever changed; callers at the same time wait for one."""
-        import anyio  # noqa: PLC0415 - commands without a daemon import this module as well
-
         if self._lock is None:
             self._lock = anyio.Lock()
         before = self._made_from
@@ -126,8 +124,6 @@ class Finder(Service):
                 await self._refresh()
 
     async def _refresh(self) -> None:
-        from anyio import to_thread  # noqa: PLC0415 - see above
-
         wanted, current, lessons = self._wanted(), self._authority.current, self._experience
         catalogue, table = current.catalogue, current.table
         engine = self._engine
@@ -163,8 +159,6 @@ class Finder(Service):
 
     async def read_folders(self) -> None:
         """Read the folders if they changed, and log what is wrong there; nothing is indexed."""
-        import anyio  # noqa: PLC0415 - see `refresh`
-
         if self._lock is None:
             self._lock = anyio.Lock()
         async with self._lock:
@@ -173,8 +167,6 @@ class Finder(Service):
 
     async def _read_folders(self, wanted: int) -> bool:
         """Read them again, unless that was done; tells whether it was necessary."""
-        from anyio import to_thread  # noqa: PLC0415 - see `refresh`
-
         if self._gathered_at == wanted:
             return False
         self.gathered = await to_thread.run_sync(self._gather)
@@ -183,8 +175,6 @@ class Finder(Service):
 
     async def tend(self, seconds: float = _TEND_SECONDS) -> None:
         """Take in what use has taught, from time to time, until cancelled."""
-        import anyio  # noqa: PLC0415 - see above
-
         while True:
             started = anyio.current_time()
             if self._engine is not None and self._taught != self._experience.version:

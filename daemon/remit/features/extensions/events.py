@@ -6,6 +6,7 @@ Everybody sees only the extensions that discovery would show, and only events of
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import msgspec
+import structlog
 
 from remit.errors import ConflictError, HandlerError, RemitError
 from remit.features.discovery.service import Finder
@@ -137,8 +138,6 @@ def _answer(ctx: Context, id_: str, done: "Loaded") -> dict[str, Any]:
 
 def _refuse(ctx: Context, message: str, error: RemitError) -> NoReturn:
     """Tell why to those who may see files and modules; for the others the log knows."""
-    import structlog  # noqa: PLC0415 - commands without a daemon import this module as well
-
     problem = str(error)
     if isinstance(error, DefinitionError):
         problem = "; ".join(f"{one.place}: {one.message}" for one in error.problems[:10])

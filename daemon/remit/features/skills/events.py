@@ -7,6 +7,7 @@ from functools import partial
 from typing import Annotated, Any
 
 import msgspec
+from anyio import to_thread
 
 from remit.errors import NotFoundError
 from remit.features.skills.skill_file import SKILL_FILE
@@ -42,8 +43,6 @@ async def list_(
         limit: how many at the most.
         after: the `next` of the page before.
     """
-    from anyio import to_thread  # noqa: PLC0415 - commands without a daemon import handlers
-
     seen = await skills.visible(ctx.grant, everything=ctx.sees_everything)
     asked = seen if id is None else {(one := _named(id, seen)).id: one}
     remaining = [asked[name] for name in sorted(asked) if name > after]
@@ -71,8 +70,6 @@ async def read(
         id: the skill, as in 'skill:review'; its name will do.
         path: the file, from the folder of the skill on, as in `skill:list`.
     """
-    from anyio import to_thread  # noqa: PLC0415 - as above
-
     skill = _named(id, await skills.visible(ctx.grant, everything=ctx.sees_everything))
     reader = skills.reader
     found = await to_thread.run_sync(read_file, skill, path, reader)

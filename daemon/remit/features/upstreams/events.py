@@ -6,6 +6,7 @@ import msgspec
 
 from remit.errors import RemitError
 from remit.features.upstreams.service import Upstreams
+from remit.features.upstreams.views import is_visible, may_see, server_view
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.registry import event_handler
 from remit.kernel.dispatch.visibility import look_up
@@ -30,8 +31,6 @@ async def list_(
         limit: how many at the most.
         after: the `next` of the page before.
     """
-    from remit.features.upstreams.views import server_view  # noqa: PLC0415 - with the daemon only
-
     seen = _visible(ctx)
     names = sorted(seen) if not name else [_named(ctx, name).name]
     described = page(names, lambda one: server_view(ctx, seen[one]), limit=limit, after=after)
@@ -90,8 +89,6 @@ async def refresh(ctx: Context, name: Name = "") -> dict[str, Any]:
 
 async def _asked(ctx: Context, server: "UpstreamServer") -> dict[str, Any]:
     """Ask a server for its tools; one that does not answer is told, not raised."""
-    from remit.features.upstreams.views import server_view  # noqa: PLC0415 - with the daemon only
-
     error = ""
     try:
         await ctx.kernel.service(Upstreams).ask(server)
@@ -115,8 +112,6 @@ async def _asked(ctx: Context, server: "UpstreamServer") -> dict[str, Any]:
 
 def _count(ctx: Context, server: "UpstreamServer") -> int:
     """How many tools it lists that the caller may know of."""
-    from remit.features.upstreams.views import may_see  # noqa: PLC0415 - with the daemon only
-
     return sum(not pin.gone and may_see(ctx, server, pin) for pin in server.known.tools.values())
 
 
@@ -126,8 +121,6 @@ def _fits(body: dict[str, Any]) -> bool:
 
 
 def _visible(ctx: Context) -> dict[str, "UpstreamServer"]:
-    from remit.features.upstreams.views import is_visible  # noqa: PLC0415 - with the daemon only
-
     servers = ctx.kernel.service(Upstreams).servers
     return {name: one for name, one in servers.items() if is_visible(ctx, one)}
 

@@ -8,11 +8,15 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Literal
 
+import anyio
 import msgspec
+import structlog
 
 from remit.errors import StoreError
 from remit.kernel.store.protocol import BillStore
 from remit.kernel.store.records import BillBounds, BillDay, BillTurn
+
+log = structlog.get_logger()
 
 Kind = Literal["lists", "searches", "details", "cards", "skills", "prompts"]
 KINDS: tuple[Kind, ...] = ("lists", "searches", "details", "cards", "skills", "prompts")
@@ -190,18 +194,12 @@ class Bills:
     @asynccontextmanager
     async def keeping(self) -> AsyncGenerator[None]:
         """Write from time to time, for as long as this is open, and once more then."""
-        import anyio  # noqa: PLC0415 - commands without a daemon import this module as well
-
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._keep)
             yield
             tasks.cancel_scope.cancel()
 
     async def _keep(self) -> None:
-        import anyio  # noqa: PLC0415 - see above
-        import structlog  # noqa: PLC0415 - see above
-
-        log = structlog.get_logger()
         try:
             while True:
                 await anyio.sleep(_WRITE_SECONDS)

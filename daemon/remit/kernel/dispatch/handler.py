@@ -1,21 +1,16 @@
-"""A decorated function and its event.
-
-The signature is read when it is first needed: the command line asks for names only, and `inspect`
-alone would cost it as much as everything else here.
-"""
+"""A decorated function and its event; its signature is read when it is first needed."""
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from remit.kernel.dispatch.context import Context
+from remit.kernel.dispatch.signature import Shape, argument_docs, flat_schema, free_text, read_shape
+from remit.kernel.dispatch.signature import is_open as is_open_type
 from remit.kernel.dispatch.tool_list import ToolParts, tool_parts
 from remit.model.event import EventSpec
-
-if TYPE_CHECKING:
-    from remit.kernel.dispatch.signature import Shape
 
 _COROUTINE = 0x80
 """The flag of code objects that `async def` makes; `inspect.CO_COROUTINE` without the import."""
@@ -53,16 +48,12 @@ class Handler:
         Raises:
             HandlerError: the signature cannot be served.
         """
-        from remit.kernel.dispatch.signature import read_shape  # noqa: PLC0415 - see above
-
         return read_shape(self.function, str(self.spec.place))
 
     @cached_property
     def is_open(self) -> bool:
         """Tell whether a request may hold what only one format of the wire can carry."""
-        from remit.kernel.dispatch.signature import is_open  # noqa: PLC0415 - see above
-
-        return is_open(self.shape.request_type)
+        return is_open_type(self.shape.request_type)
 
     @cached_property
     def from_msgpack(self) -> Callable[[bytes], Any]:
@@ -100,15 +91,11 @@ class Handler:
     @cached_property
     def description(self) -> str:
         """The docstring without its sections about arguments."""
-        from remit.kernel.dispatch.signature import free_text  # noqa: PLC0415 - see above
-
         return free_text(self.function.__doc__ or "") or self.spec.summary
 
     @cached_property
     def input_schema(self) -> dict[str, Any]:
         """The JSON Schema of requests, with the descriptions of the docstring."""
-        from remit.kernel.dispatch.signature import argument_docs, flat_schema  # noqa: PLC0415 - see above
-
         schema = flat_schema(self.shape.request_type)
         schema.pop("title", None)
         schema.pop("description", None)
@@ -126,8 +113,6 @@ class Handler:
     @cached_property
     def answer_schema(self) -> dict[str, Any]:
         """The JSON Schema of answers; empty when the function does not say."""
-        from remit.kernel.dispatch.signature import flat_schema  # noqa: PLC0415 - see above
-
         kind = self.shape.answer_type
         return {} if kind in (Any, None, type(None)) else flat_schema(kind)
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from remit.errors import InvalidDataError, NotFoundError, RemitError, UnknownAgentError
+from remit.kernel.authority.credentials import name_suffix
 from remit.kernel.authority.fleet import Fleet
 from remit.kernel.authority.sessions import closed
 from remit.kernel.dispatch.context import Context
@@ -309,7 +310,6 @@ def unseen(  # noqa: PLR0913 - as above
 def free_name(asked: str, is_free: Callable[[str], bool], *, most: int) -> str:
     """A free name made of one that is taken where the caller does not see it."""
     # Commands without a daemon list the events here, and must not load libzmq and OpenSSL.
-    from remit.kernel.authority.credentials import name_suffix  # noqa: PLC0415
 
     while True:
         suffix = f"-{name_suffix()}"

@@ -45,7 +45,7 @@ _LEVELS = 4
 """How far up the folder of a skill is looked for."""
 
 
-class Scanned(msgspec.Struct, frozen=True):
+class ScanResult(msgspec.Struct, frozen=True):
     """What was looked at, and what was found, in order of place."""
 
     alarms: tuple[Alarm, ...]
@@ -57,7 +57,7 @@ class Scanned(msgspec.Struct, frozen=True):
         return {level: sum(one.severity == level for one in self.alarms) for level in LEVELS}
 
 
-def scan_paths(paths: Sequence[Path]) -> Scanned:
+def scan_paths(paths: Sequence[Path]) -> ScanResult:
     """Scan these files and folders, and nothing else.
 
     Raises:
@@ -75,7 +75,7 @@ def scan_paths(paths: Sequence[Path]) -> Scanned:
 
 def judge_subjects(
     subjects: list[Subject], files: Iterable[tuple[Path, Kind | None]], alarms: list[Alarm]
-) -> Scanned:
+) -> ScanResult:
     """Judge these subjects and what stands in these files; `alarms` are told beside it."""
     for path, kind in dict(files).items():
         try:
@@ -89,7 +89,7 @@ def judge_subjects(
             alarms += judge_server(subject)
     alarms += judge_names(subjects)
     kinds = Counter(subject.kind for subject in subjects)
-    return Scanned(tuple(sorted(set(alarms), key=by_place)), dict(sorted(kinds.items())))
+    return ScanResult(tuple(sorted(set(alarms), key=by_place)), dict(sorted(kinds.items())))
 
 
 def unread_alarm(place: Place, why: str) -> Alarm:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from remit.app.handlers import load_all_handlers
-from remit.app.scan import Scanned, judge_subjects, shown, unread_alarm, walk
+from remit.app.scan import ScanResult, judge_subjects, shown, unread_alarm, walk
 from remit.app.workbench import definition_files
 from remit.config.definitions.files import Files
 from remit.config.settings.home import Home
@@ -23,7 +23,7 @@ from remit.policy.tool_names import tool_names
 from remit.policy.universe import make_universe
 
 
-def scan_installation(settings: Settings) -> Scanned:
+def scan_installation(settings: Settings) -> ScanResult:
     """Scan what this installation shows to models.
 
     Raises:

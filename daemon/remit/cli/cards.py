@@ -11,7 +11,7 @@ import msgspec
 
 from remit import __version__
 from remit.app.offline_cards import check_cards, describe_cards, try_cards
-from remit.app.scan import Scanned, scan_paths
+from remit.app.scan import ScanResult, scan_paths
 from remit.app.scan_installation import scan_installation
 from remit.app.workbench import source_of_daemon, source_of_files
 from remit.cli.commands import invoked_as
@@ -224,7 +224,7 @@ def _give_sarif(told: "tuple[Alarm, ...]", target: str) -> None:
         raise click.BadParameter(message, param_hint="--sarif") from error
 
 
-def _scan_answer(found: "Scanned", told: "tuple[Alarm, ...]") -> dict[str, object]:
+def _scan_answer(found: "ScanResult", told: "tuple[Alarm, ...]") -> dict[str, object]:
     return {
         "ok": not told,
         "findings": [one.to_json() for one in told],
@@ -233,7 +233,7 @@ def _scan_answer(found: "Scanned", told: "tuple[Alarm, ...]") -> dict[str, objec
     }
 
 
-def _say_scanned(found: "Scanned", told: "tuple[Alarm, ...]") -> None:
+def _say_scanned(found: "ScanResult", told: "tuple[Alarm, ...]") -> None:
     for file, alarms in groupby(told, key=lambda one: one.place.file):
         say(click.style(file, bold=True))
         for alarm in alarms:
@@ -251,7 +251,7 @@ def _say_alarm(alarm: "Alarm") -> None:
     say(f"      repair: {alarm.repair}")
 
 
-def _next_scan(found: "Scanned", told: "tuple[Alarm, ...]", paths: tuple[Path, ...]) -> str:
+def _next_scan(found: "ScanResult", told: "tuple[Alarm, ...]", paths: tuple[Path, ...]) -> str:
     again = shlex.join(["scan", *map(str, paths)])
     if not told:
         return f"{again} --min-severity note" if found.alarms else "check"

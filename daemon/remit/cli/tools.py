@@ -27,8 +27,8 @@ from remit.features.tools.formats import (
     ToolServer,
     claude_arguments,
     formatted,
-    found,
     http_config,
+    search_answer,
     servers_key,
     stdio_config,
 )
@@ -163,7 +163,7 @@ def discover(  # noqa: PLR0913 - one for each option
     answer = _ask(ask, subject, question)
     if form is not None:
         tools = tools_of(ask, subject)[0]["tools"]
-        print_json(found(tools, [item["id"] for item in answer["capabilities"]], form))
+        print_json(search_answer(tools, [item["id"] for item in answer["capabilities"]], form))
         return
     if ask.as_json:
         print_json(answer)

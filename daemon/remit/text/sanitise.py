@@ -125,7 +125,7 @@ class Replacement(msgspec.Struct, frozen=True):
     now: str
 
 
-class Sanitised(msgspec.Struct, frozen=True):
+class SanitisedText(msgspec.Struct, frozen=True):
     """The text that may be shown, and what was changed to get it."""
 
     text: str
@@ -134,14 +134,14 @@ class Sanitised(msgspec.Struct, frozen=True):
     """All changes; the list ends at a bound."""
 
 
-def sanitise(text: str) -> Sanitised:
+def sanitise(text: str) -> SanitisedText:
     """Take out of `text` what cannot be seen, and its power from what looks like a role."""
     work = _Work()
     out = [
         work.line(number, line)
         for number, line in enumerate(LINE_BREAKS.sub("\n", text).split("\n"), 1)
     ]
-    return Sanitised("\n".join(out), tuple(work.changes), work.count)
+    return SanitisedText("\n".join(out), tuple(work.changes), work.count)
 
 
 class _Work:

@@ -10,7 +10,7 @@ from mcp.shared.exceptions import MCPError
 from tests.faces.mcp.test_tools import modest, names
 from tests.faces.mcp.world import ERAS, World, served
 from tests.fakes import Desk, built_in_handlers, texts
-from tests.features.skills.skill_shelf import SkillShelf
+from tests.features.skills.skill_folder import SkillFolder
 
 BARE = """
   some:
@@ -186,9 +186,9 @@ LONG = "\n".join(f"Step {number}: look at the table of tides again." for number 
 async def test_what_is_cut_names_a_way_to_the_rest_that_works_here(
     tmp_path: Path, era: str, exposure: str
 ) -> None:
-    shelf = SkillShelf(tmp_path / "caps", FINDER, reader=f"exposure: {exposure}\n")
-    shelf.skill("tides", body=f"{LONG}\nThe last word.")
-    async with served(shelf.desk) as world:
+    site = SkillFolder(tmp_path / "caps", FINDER, reader=f"exposure: {exposure}\n")
+    site.skill("tides", body=f"{LONG}\nThe last word.")
+    async with served(site.desk) as world:
         async with world.client(await world.add("ann", "reader"), era) as client:
             asked = {"query": "look at the table of tides"}
             text = (await client.call_tool("discover_capabilities", asked)).content[0].text  # type: ignore[union-attr]

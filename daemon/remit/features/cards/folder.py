@@ -11,7 +11,7 @@ from remit.config.definitions.files import Files
 from remit.config.strict.files import NotInsideError, read_inside
 from remit.config.strict.kinds import Report
 from remit.features.cards.card_file import MAX_CARD_BYTES, read_card_file
-from remit.features.scan.scanner import Finding, scan
+from remit.features.scan.scanner import ScanFinding, scan
 from remit.model.card import Card, CardSource
 from remit.model.place import Place, Problem
 from remit.text.sanitise import Replacement, sanitise
@@ -31,7 +31,7 @@ class ReadyCard(msgspec.Struct, frozen=True, kw_only=True):
     is_quarantined: bool = False
     score: int = 0
     """How suspicious its texts are, 0 to 100."""
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[ScanFinding, ...] = ()
     changes: tuple[Replacement, ...] = ()
     """What was taken out of its text, or made harmless."""
 

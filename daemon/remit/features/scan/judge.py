@@ -14,7 +14,7 @@ import msgspec
 
 from remit.features.scan.alarms import Alarm, Level, describe_rule, show
 from remit.features.scan.rules import SUSPICIOUS, Category
-from remit.features.scan.scanner import WINDOW, Finding, scan
+from remit.features.scan.scanner import WINDOW, ScanFinding, scan
 from remit.features.scan.subjects import SourceFile, Subject, SubjectText
 from remit.text.confusables import look_of
 from remit.text.plain_text import Unseen, unseen_spans
@@ -68,7 +68,7 @@ _STEERS = re.compile(
 class _Spot(msgspec.Struct, frozen=True):
     """A finding, with the text that it was made in."""
 
-    finding: Finding
+    finding: ScanFinding
     at: int
     """Its offset among all texts of the subject."""
     text: SubjectText
@@ -132,7 +132,7 @@ def _hot(spots: list[_Spot], subject: Subject) -> set[int]:
     return hot
 
 
-def _points(finding: Finding, subject: Subject) -> int:
+def _points(finding: ScanFinding, subject: Subject) -> int:
     excused = subject.instructs and finding.category in _OWN_VOICE
     return 0 if excused and finding.weight < SUSPICIOUS else finding.weight
 
@@ -151,7 +151,7 @@ def _alarm(subject: Subject, spot: _Spot, *, hot: bool) -> Alarm:
     )
 
 
-def _alone(finding: Finding) -> Level:
+def _alone(finding: ScanFinding) -> Level:
     """How bad a finding is that stands in no suspicious part: hidden text has no honest reason."""
     if finding.category != "hidden_text" or finding.severity == "low":
         return "note"

@@ -51,7 +51,7 @@ _DISGUISE = 20
 """Points for saying it in code, on top of what is said."""
 
 
-class Finding(msgspec.Struct, frozen=True):
+class ScanFinding(msgspec.Struct, frozen=True):
     """Something suspicious at a place, and what to do about it."""
 
     rule: str
@@ -69,7 +69,7 @@ class ScanReport(msgspec.Struct, frozen=True):
     score: int
     """Points of the worst part, 0 to 100."""
     suspicious: bool
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[ScanFinding, ...] = ()
 
 
 class _Hit(msgspec.Struct, frozen=True):
@@ -206,7 +206,7 @@ def _score(hits: list[_Hit]) -> int:
     return min(best, 100)
 
 
-def _findings(hits: list[_Hit], text: str, where: Place) -> tuple[Finding, ...]:
+def _findings(hits: list[_Hit], text: str, where: Place) -> tuple[ScanFinding, ...]:
     """The heaviest of the hits, in order of place."""
     told: dict[str, int] = {}
     kept: list[_Hit] = []
@@ -216,7 +216,7 @@ def _findings(hits: list[_Hit], text: str, where: Place) -> tuple[Finding, ...]:
             kept.append(hit)
     lines = [0, *(match.end() for match in re.finditer("\n", text))] if kept else [0]
     return tuple(
-        Finding(
+        ScanFinding(
             hit.rule,
             hit.category,
             severity_of(hit.weight),

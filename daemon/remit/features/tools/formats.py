@@ -182,7 +182,7 @@ def formatted(tools: Iterable[Tool], form: ToolFormat, *, defer: bool = False) -
     return [_SEARCHES[form](), *shaped]
 
 
-def found(tools: Iterable[Tool], ids: Iterable[str], form: SearchFormat) -> dict[str, Any]:
+def search_answer(tools: Iterable[Tool], ids: Iterable[str], form: SearchFormat) -> dict[str, Any]:
     """What a search answers to a model that waits for it, best first; the id of the call is added.
 
     Anthropic takes the names of deferred tools of the request, OpenAI takes whole definitions.

@@ -1,4 +1,4 @@
-"""web:web_fetch — one page of the outside world, as text that a model can read."""
+"""web:web_fetch — one page of the web, as text that a model can read."""
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 

@@ -53,7 +53,7 @@ class Bounds(msgspec.Struct, frozen=True):
 
 
 class FetchResult(msgspec.Struct, frozen=True):
-    """An answer from outside."""
+    """The answer of a web server."""
 
     url: str
     """Where it came from in the end."""

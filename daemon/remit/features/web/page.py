@@ -1,4 +1,4 @@
-"""What was fetched, made readable: text in one of three formats, or why there is none.
+"""What was fetched, as text that a model can read: in one of three formats, or why there is none.
 
 Bytes become text: what the bytes say themselves beats what was said of them. HTML becomes Markdown
 or plain text in a process of its own, with an end to its patience. A thread would not do: the

@@ -15,7 +15,7 @@ that were checked, so an answer that changes later changes nothing.
 
 import re
 import socket
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import Any
 
@@ -193,8 +193,8 @@ class CheckedBackend(httpcore.AsyncNetworkBackend):
         host: str,
         port: int,
         timeout: float | None = None,  # noqa: ASYNC109 - the signature is httpcore's
-        local_address: str | None = None,
-        socket_options: Iterable[Any] | None = None,
+        *_address: Any,
+        **_options: Any,
     ) -> httpcore.AsyncNetworkStream:
         """Connect to the first address that answers.
 
@@ -215,7 +215,7 @@ class CheckedBackend(httpcore.AsyncNetworkBackend):
         self,
         path: str,
         timeout: float | None = None,  # noqa: ASYNC109 - the signature is httpcore's
-        socket_options: Iterable[Any] | None = None,
+        **_options: Any,
     ) -> httpcore.AsyncNetworkStream:
         """Never."""
         raise refused_host("unix")

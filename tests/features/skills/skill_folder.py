@@ -27,7 +27,7 @@ Look into references/harbours.md.
 """
 
 
-class SkillShelf:
+class SkillFolder:
     """A capability directory, and the profiles `clerk`, who holds `accounting`, and `guest`."""
 
     def __init__(self, folder: Path, catalogue: str = CATALOGUE, **profiles: str) -> None:

@@ -193,7 +193,7 @@ class CheckedBackend(httpcore.AsyncNetworkBackend):
         host: str,
         port: int,
         timeout: float | None = None,  # noqa: ASYNC109 - the signature is httpcore's
-        *_address: Any,
+        *_positional: Any,
         **_options: Any,
     ) -> httpcore.AsyncNetworkStream:
         """Connect to the first address that answers.
@@ -215,6 +215,7 @@ class CheckedBackend(httpcore.AsyncNetworkBackend):
         self,
         path: str,
         timeout: float | None = None,  # noqa: ASYNC109 - the signature is httpcore's
+        *_positional: Any,
         **_options: Any,
     ) -> httpcore.AsyncNetworkStream:
         """Never."""

@@ -6,8 +6,8 @@ import pytest
 from tests.fakes import Desk, built_in_handlers, starter_files
 from tests.stores import TemporaryStore
 
-from remit.app.http import numbers_of, problems_of
 from remit.errors import StoreError
+from remit.faces.http.endpoints import probes_of
 from remit.model.agent import Agent, AgentSpec
 from remit_client.keys import new_key
 
@@ -104,6 +104,6 @@ async def test_a_full_disk_is_told_by_health_readiness_and_metrics(
     store.database._reserve.is_spent = True
     health = await desk.ask("operator", "system:health")
     assert (health["status"], health["disk_full"]) == ("disk_full", True)
-    (problem,) = await problems_of(desk.kernel)
+    (problem,) = await probes_of(desk.kernel).problems()
     assert "full" in problem
-    assert numbers_of(desk.kernel)["disk_full"] == 1
+    assert probes_of(desk.kernel).numbers()["disk_full"] == 1

@@ -18,7 +18,6 @@ from remit import __version__
 from remit.app.descriptors import Shares, share_descriptors
 from remit.app.features import FEATURES
 from remit.app.handlers import load_all_handlers
-from remit.app.http import web
 from remit.app.kernel import features_running, open_kernel
 from remit.app.store import SqliteStore
 from remit.app.workbench import definition_paths
@@ -238,10 +237,24 @@ async def _beside(
     """Everything that goes on beside the socket, for as long as this is open."""
     kernel = daemon.kernel
     async with (
-        web(settings, kernel, daemon.dispatcher, daemon.endpoints, connections=http_connections),
+        _http(settings, daemon, http_connections),
         _watching(settings, partial(daemon.reload, Cause("files_edited"))),
         features_running(kernel, settings, features),
     ):
+        yield
+
+
+@asynccontextmanager
+async def _http(settings: Settings, daemon: Daemon, connections: int) -> AsyncGenerator[None]:
+    """Serve HTTP too, if that is wanted."""
+    if not settings.http:
+        yield
+        return
+    from remit.app.http import serve_http  # noqa: PLC0415 - uvicorn and Starlette: only when it is on
+
+    serving = serve_http(settings, daemon.kernel, daemon.dispatcher, connections=connections)
+    async with serving as endpoints:
+        daemon.endpoints |= endpoints
         yield
 
 

@@ -5,37 +5,24 @@ the daemon's door. For a profile an agent is made that lives as long as the host
 """
 
 import os
-import platform
 import re
-import secrets
 import signal
-from collections.abc import AsyncGenerator
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncGenerator, Generator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 import msgspec
-import structlog
 
 from remit.config.settings.home import Home
 from remit.config.settings.lock import running_pid
 from remit.config.settings.table import Settings
 from remit.errors import InvalidDataError, NotFoundError, RemitError, with_code
-from remit_client.client import Client, connect
+from remit.faces.mcp.caller import agent_of_host
+from remit_client.client import connect
 from remit_client.errors import RemitError as ClientError
 from remit_client.keys import Key, load_key
-
-if TYPE_CHECKING:
-    from remit.faces.mcp.server import McpServer
-
-log = structlog.get_logger()
-
-_BREAK_SECONDS = 0.5
-"""After so long at the most it is noticed that the connection was lost, and news with it."""
-_END_SECONDS = 5.0
-_MARK = f"remit mcp on {platform.node()[:64]}, process "
-"""A number of a process says nothing about one of another machine."""
 
 
 class Who(msgspec.Struct, frozen=True):
@@ -58,25 +45,18 @@ async def serve_mcp(settings: Settings, who: Who, *, embedded: bool = False) -> 
             from remit.app.daemon import run_daemon  # noqa: PLC0415 - 300 ms; only when wanted
 
             await stack.enter_async_context(run_daemon(settings))
-        with _ours():
+        with _own_errors():
             async with identity(settings, who) as key:
                 await _serve_as(settings, key, who)
 
 
 async def _serve_as(settings: Settings, key: Key, who: Who) -> None:
-    # The library costs a second: the connection is made first, so a mistake is told at once.
     async with connect(**_way(settings, key), session=who.session) as client:
-        from remit.faces.mcp.caller import SocketCaller  # noqa: PLC0415
-        from remit.faces.mcp.stdio import serve_stdio  # noqa: PLC0415
-
-        name = key.name
-
-        async def watch(served: "McpServer") -> None:
-            await _watch(client, served, name)
+        from remit.faces.mcp.stdio import serve_stdio  # noqa: PLC0415 - 1 s: a mistake is told first
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_until_signal, tasks.cancel_scope)
-            await serve_stdio(SocketCaller(client, name), watch)
+            await serve_stdio(client, key.name)
             tasks.cancel_scope.cancel()
 
 
@@ -85,18 +65,6 @@ async def _until_signal(scope: anyio.CancelScope) -> None:
         async for _ in signals:
             scope.cancel()
             return
-
-
-async def _watch(client: Client, served: "McpServer", name: str) -> None:
-    """Say when the lists may have changed, for as long as the agent lives."""
-    async with client.list_news() as pushes:
-        lost = 0
-        while True:
-            with anyio.move_on_after(_BREAK_SECONDS) as quiet:
-                await anext(pushes)
-            if pushes.interruptions != lost or not quiet.cancelled_caught:
-                served.changed(name)
-                lost = pushes.interruptions
 
 
 @asynccontextmanager
@@ -110,13 +78,9 @@ async def identity(settings: Settings, who: Who) -> AsyncGenerator[Key]:
         mine = _own_key(who)
         own = None if mine is None else load_key(mine)
         async with connect(**_way(settings, mine)) as client:
-            await _end_abandoned(client)
-            key = await _spawn(client, who.profile, _server(settings, own))
-            try:
-                yield key
-            finally:
-                with anyio.move_on_after(_END_SECONDS, shield=True):
-                    await _end(client, key.name)
+            server = _server(settings, own)
+            async with agent_of_host(client, who.profile) as credentials:
+                yield Key(**credentials, **server)
         return
     path = _own_key(who) or _key_file(Home(settings.home), who.agent)
     key = load_key(path)
@@ -159,57 +123,17 @@ def _server(settings: Settings, own: Key | None) -> dict[str, str]:
     return {"server_key": public.read_text(encoding="ascii").strip()}
 
 
-async def _spawn(client: Client, profile: str, server: dict[str, str]) -> Key:
-    name = f"mcp-{re.sub('[^a-z0-9_-]', '-', profile.lower())[:40]}-{secrets.token_hex(3)}"
-    made = await client.call(
-        "agent:spawn",
-        {"agent_id": name, "profile": profile, "name": f"{_MARK}{os.getpid()}", "launch": {}},
-    )
-    given = made["credentials"]
-    return Key(name, given["public_key"], given["secret_key"], **server)
-
-
-async def _end(client: Client, name: str) -> None:
+@contextmanager
+def _own_errors() -> Generator[None]:
+    """Raise failures of the client as our own."""
     try:
-        await client.call("agent:terminate", {"agent_id": name})
-    except ClientError as error:  # it goes with the next one that starts
-        log.warning("mcp_agent_not_ended", agent=name, problem=error.message)
-
-
-async def _end_abandoned(client: Client) -> None:
-    """End the agents of processes that were killed before they could."""
-    try:
-        page = await client.call("agent:list", {"limit": 1000})
-    except ClientError:
-        return
-    for one in page["items"]:
-        mark = str(one.get("name", ""))
-        if mark.startswith(_MARK) and not _is_alive(mark.removeprefix(_MARK)):
-            await _end(client, one["agent_id"])
-
-
-def _is_alive(pid: str) -> bool:
-    if not pid.isdigit():
-        return True
-    try:
-        os.kill(int(pid), 0)
-    except ProcessLookupError:
-        return False
-    except (PermissionError, OverflowError):
-        return True
-    return True
-
-
-class _ours:  # noqa: N801 - a context manager
-    """Failures of the client as our own."""
-
-    def __enter__(self) -> None:
-        return
-
-    def __exit__(self, _kind: Any, error: BaseException | None, _trace: Any) -> None:
-        while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
-            error = error.exceptions[0]
-        if isinstance(error, ClientError):
-            raise with_code(error.code, error.message, error.hint, error.details) from error
-        if isinstance(error, RemitError):
-            raise error
+        yield
+    except BaseException as error:
+        cause = error
+        while isinstance(cause, BaseExceptionGroup) and len(cause.exceptions) == 1:
+            cause = cause.exceptions[0]
+        if isinstance(cause, ClientError):
+            raise with_code(cause.code, cause.message, cause.hint, cause.details) from cause
+        if isinstance(cause, RemitError):
+            raise cause from None
+        raise

@@ -11,11 +11,10 @@ import httpx
 from anyio.abc import SocketStream
 from tests.fakes import Desk, built_in_handlers, starter_files
 
-from remit.app.http import joined, request_type
+from remit.app.http import request_type
 from remit.faces.http.face import HttpFace, serve
 from remit.faces.http.gateway import Probes
 from remit.faces.http.limits import HttpLimits
-from remit.faces.http.streams import Stream
 
 PATIENCE = 10.0
 
@@ -115,7 +114,7 @@ async def served(
     ) as face:
         timeout = httpx.Timeout(PATIENCE)
         async with httpx.AsyncClient(base_url=face.endpoint, timeout=timeout) as http:
-            with joined(desk.kernel, face, Stream):
+            with face.connected(desk.kernel):
                 world = World(desk, face, http)
                 world.problems = problems
                 yield world

@@ -10,8 +10,6 @@ from tests.faces.http.world import everything
 from tests.faces.mcp.test_tools import own_desk
 from tests.faces.mcp.world import ERAS, PATIENCE, World, served
 
-from remit.model.principal import Bearer, Token
-
 ASKED = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
 ACCEPT = {"Accept": "application/json, text/event-stream"}
 HELLO = {
@@ -158,12 +156,7 @@ async def test_a_body_that_never_ends_is_not_waited_for() -> None:
 @pytest.mark.parametrize("era", ERAS)
 async def test_without_a_token_one_is_the_agent_that_the_operator_named(era: str) -> None:
     desk = own_desk()
-
-    def guest() -> Bearer | None:
-        principal = desk.keyring.principal("guest")
-        return None if principal is None else Bearer(principal, Token("", "guest", ""))
-
-    async with served(desk, anonymous=guest) as world:
+    async with served(desk, anonymous="guest") as world:
         assert (await post(world, {}, HELLO)).status_code == 401
         await world.add("guest", "open")
         async with world.client({}, era) as client:

@@ -1,6 +1,6 @@
 """The real dispatcher behind a real /mcp on a free port, and real MCP clients of it."""
 
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -12,14 +12,13 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import ToolListChangedNotification
 from tests.fakes import Desk, built_in_handlers, starter_files
 
-from remit.app.http import MCP_PATH, joined, mcp_joined
+from remit.app.http import MCP_PATH
 from remit.faces.http.face import serve
 from remit.faces.http.gateway import Probes
 from remit.faces.http.limits import HttpLimits
-from remit.faces.http.streams import Stream
 from remit.faces.mcp.admission import Admission
 from remit.faces.mcp.endpoint import McpEndpoint
-from remit.model.principal import Bearer, Cause
+from remit.model.principal import Cause
 
 PATIENCE = 10.0
 ERAS = ("legacy", "2026-07-28")
@@ -128,7 +127,7 @@ async def served(
     desk: Desk | None = None,
     *,
     origins: tuple[str, ...] = (),
-    anonymous: Callable[[], Bearer | None] | None = None,
+    anonymous: str = "",
     in_flight: int = 256,
     sessions_each: int = 1_000,
 ) -> AsyncGenerator[World]:
@@ -157,5 +156,5 @@ async def served(
             mounts={MCP_PATH: endpoint},
         ) as face,
     ):
-        with joined(desk.kernel, face, Stream), mcp_joined(desk.kernel, endpoint):
+        with face.connected(desk.kernel), endpoint.connected(desk.kernel):
             yield World(desk, f"{face.endpoint}{MCP_PATH}", endpoint)

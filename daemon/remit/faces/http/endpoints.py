@@ -8,13 +8,16 @@ from functools import partial
 from http import HTTPStatus
 from typing import Any
 
+import anyio
 import msgspec
 from starlette.responses import Response, StreamingResponse
 
-from remit.faces.http.gateway import Exchange, read_object
+from remit.errors import RemitError
+from remit.faces.http.gateway import Exchange, Probes, read_object
 from remit.faces.http.limits import HttpStats
 from remit.faces.http.responses import JSON, ProblemError, problem, respond, respond_tagged
 from remit.faces.http.server import ABORT
+from remit.kernel.dispatch.kernel import Kernel
 
 IS_HEAD = "remit_is_head"
 """The scope key that says whether a GET stands for a HEAD."""
@@ -28,6 +31,7 @@ _STREAM_QUERY = frozenset({"pattern", "channel"})
 _FLEETING = frozenset({"use", "bill", "process", "connected"})
 """Fields of agents that change without anybody changing the agent; agent:status has them."""
 _LONGEST_NUMBER = 18
+_STORE_SECONDS = 2.0
 
 
 # ---- operations that are one event ----
@@ -178,6 +182,11 @@ def _subscriptions(exchange: Exchange) -> list[tuple[str, dict[str, Any]]]:
 # ---- probes ----
 
 
+def probes_of(kernel: Kernel) -> Probes:
+    """The probes of a daemon."""
+    return Probes(partial(_problems, kernel), partial(_numbers, kernel))
+
+
 async def healthz(_exchange: Exchange) -> Response:
     """Answer that the event loop runs: otherwise there is no answer."""
     return Response(msgspec.json.encode({"status": "ok"}), media_type=JSON)
@@ -204,6 +213,46 @@ async def metrics(exchange: Exchange) -> Response:
         by_event = (await exchange.ask(bearer, "system:stats", {})).data["by_event"]
     text = _exposition(gateway.probes.numbers(), gateway.stats, by_event)
     return Response(text, media_type=METRICS)
+
+
+async def _problems(kernel: Kernel) -> list[str]:
+    """What keeps the daemon from serving as it should."""
+    found = []
+    if kernel.authority.is_stale:
+        found.append("edited definitions do not compile; the last good ones are in force")
+    if kernel.store.is_full:
+        found.append("the disk is full; only denials and revocations are written")
+    try:
+        with anyio.fail_after(_STORE_SECONDS):
+            await kernel.store.mail_count("")
+    except (RemitError, TimeoutError):
+        found.append("the store does not answer")
+    return found
+
+
+def _numbers(kernel: Kernel) -> dict[str, float]:
+    """Totals."""
+    counters, bills = kernel.counters, kernel.bills
+    found: dict[str, float] = {
+        "agents": len(kernel.authority.fleet),
+        "denied": counters.denied,
+        "denied_repeats": kernel.auditor.denials.counted,
+        "failed": counters.failed,
+        "internal_errors": counters.internal_errors,
+        "requests": counters.requests,
+        "revision": kernel.authority.catalogue.revision,
+        "disk_full": int(kernel.store.is_full),
+        "stale": int(kernel.authority.is_stale),
+        "timeouts": counters.timeouts,
+        "uptime_seconds": kernel.clock() - counters.started_at,
+    }
+    found |= {f"tokens_{kind}": sent for kind, sent in bills.sent.items()}
+    found |= {"tokens_sent": bills.total.sent, "tokens_full_dump": bills.total.full_dump}
+    found["turns"] = bills.total.turns
+    if (traffic := kernel.traffic) is not None:
+        for name in ("clients", "crowded", "dropped", "silenced"):
+            found[name] = getattr(traffic, name)
+    return found
 
 
 def _exposition(

@@ -4,9 +4,8 @@ Every operation builds a request and calls the dispatcher; nothing is decided he
 bearer token, looked up again at every request. A slow client is cut and never delays another.
 """
 
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager
-from ipaddress import ip_address
+from collections.abc import AsyncGenerator, Generator, Iterable, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 import anyio
@@ -16,9 +15,11 @@ from remit.faces.http.application import make_application
 from remit.faces.http.gateway import Gateway, Probes
 from remit.faces.http.limits import HttpLimits
 from remit.faces.http.openapi import RequestType
-from remit.faces.http.server import HostNames, HttpServer, bind, url_of
+from remit.faces.http.server import HostNames, HttpServer, bind, is_loopback, url_of
 from remit.faces.http.streams import Stream
+from remit.kernel.bus.delivery import Post
 from remit.kernel.dispatch.call import Door, Guard
+from remit.kernel.dispatch.kernel import Kernel
 from remit.model.event import Notice
 from remit.model.principal import Token
 
@@ -50,11 +51,29 @@ class HttpFace:
         """Cut what hangs on a token that counts no longer."""
         self._streams.end_token(token.hash)
 
-    def on_stream(
-        self, *, arrived: Callable[[Stream], None], gone: Callable[[Stream], None]
-    ) -> None:
-        """Say who is told of streams that open and close."""
-        self._streams.on_arrival, self._streams.on_gone = arrived, gone
+    @contextmanager
+    def connected(self, kernel: Kernel) -> Generator[None]:
+        """Let what is pushed reach the streams, and whoever is revoked lose them."""
+        delivery, keyring = kernel.courier, kernel.keyring
+        sockets, revoke, drop = delivery.post, keyring.on_revoke, keyring.tokens.on_drop
+
+        def on_revoke(name: str) -> None:
+            self.evict(name)
+            revoke(name)
+
+        def on_gone(stream: Stream) -> None:
+            delivery.drop(stream)
+            kernel.departed(stream.name)
+
+        delivery.post = self if sockets is None else _SocketsAndStreams(sockets, self)
+        keyring.on_revoke, keyring.tokens.on_drop = on_revoke, self.token_dropped
+        self._streams.on_arrival = lambda stream: kernel.arrived(stream.name)
+        self._streams.on_gone = on_gone
+        try:
+            yield
+        finally:
+            delivery.post, keyring.on_revoke = sockets, revoke
+            keyring.tokens.on_drop = drop
 
 
 @asynccontextmanager
@@ -90,10 +109,9 @@ async def serve(  # noqa: PLR0913 - one argument a part
     socket = bind(address)
     try:
         host = socket.getsockname()[0]
-        is_loopback = ip_address(host.partition("%")[0]).is_loopback
-        if not is_loopback:
+        if not is_loopback(host):
             log.warning("http_not_encrypted", address=address, hint="put a TLS proxy before it")
-        gateway = Gateway(door, guard, probes, limits=limits, is_loopback=is_loopback)
+        gateway = Gateway(door, guard, probes, limits=limits, is_loopback=is_loopback(host))
         app = make_application(
             gateway,
             request_type=request_type,
@@ -109,6 +127,23 @@ async def serve(  # noqa: PLR0913 - one argument a part
                 gateway.streams.end_all()
     finally:
         socket.close()
+
+
+class _SocketsAndStreams:
+    """Carries notices to both kinds of connections."""
+
+    def __init__(self, sockets: Post, streams: HttpFace) -> None:
+        self._sockets = sockets
+        self._streams = streams
+
+    def deliver(self, connection: Any, notice: Notice) -> bool:
+        """Send a notice on one connection; False when nobody gets it."""
+        post = self._streams if isinstance(connection, Stream) else self._sockets
+        return post.deliver(connection, notice)
+
+    def tell(self, name: str, notice: Notice) -> int:
+        """Send a notice on every connection of a principal; tell how many got it."""
+        return self._sockets.tell(name, notice) + self._streams.tell(name, notice)
 
 
 @asynccontextmanager

@@ -44,6 +44,16 @@ def address_of(text: str) -> tuple[str, int]:
     return host.strip("[]") or LOOPBACK, int(port)
 
 
+def is_loopback(host: str) -> bool:
+    """Tell whether only this machine can reach a host."""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host.partition("%")[0]).is_loopback
+    except ValueError:
+        return False
+
+
 def bind(text: str) -> sockets.socket:
     """A socket that listens there; port 0 picks one.
 

@@ -5,16 +5,17 @@ without one are admitted, the name of the host and of the page must be this mach
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
 import msgspec
 
+from remit.errors import SettingsError
 from remit.faces.http.gateway import bearer_of
-from remit.kernel.dispatch.call import Guard
+from remit.kernel.authority.keyring import KeyRing
 from remit.model.paths import HostRules
-from remit.model.principal import Bearer, Principal
+from remit.model.principal import RESERVED, Bearer, Principal, Token
 
 OWNER = "{}#{}"
 """Whose a session is: a name and a serial, as who takes the name later is somebody else."""
@@ -55,23 +56,30 @@ class Admission:
 
     def __init__(
         self,
-        guard: Guard,
+        keyring: KeyRing,
         *,
         is_local: bool,
         origins: Iterable[str] = (),
         hosts: Iterable[str] = (),
-        anonymous: Callable[[], Bearer | None] | None = None,
+        anonymous: str = "",
     ) -> None:
         """Wire the parts.
 
         Args:
-            guard: says whose token it is, at every request.
+            keyring: says whose token it is, at every request.
             is_local: whether only this machine can reach us.
             origins: pages that may ask besides those of this machine.
             hosts: names by which it may be asked besides those of this machine.
-            anonymous: whom a caller without a token is; absent: nobody.
+            anonymous: the agent that a caller without a token is; empty: nobody.
+
+        Raises:
+            SettingsError: callers without a token could come from elsewhere, or could do too much.
         """
-        self._guard = guard
+        if anonymous and (not is_local or anonymous in RESERVED):
+            message = f"mcp_anonymous = {anonymous!r} would let anybody in"
+            hint = "serve http on 127.0.0.1, and name an agent of little power"
+            raise SettingsError(message, hint=hint)
+        self._keyring = keyring
         self._is_local = is_local
         self._origins = frozenset(origins)
         self._hosts = HostRules(allow_hosts=tuple(hosts))
@@ -91,9 +99,10 @@ class Admission:
         return _ODD_SESSION if len(sessions) > 1 or _is_long(sessions) else found
 
     def _identified(self, shown: list[bytes]) -> Bearer | None:
-        if not shown and self._anonymous is not None:
-            return self._anonymous()
-        return bearer_of(self._guard, [one.decode("latin-1") for one in shown])
+        if not shown and self._anonymous:
+            principal = self._keyring.principal(self._anonymous)
+            return None if principal is None else Bearer(principal, Token("", self._anonymous, ""))
+        return bearer_of(self._keyring, [one.decode("latin-1") for one in shown])
 
     def _foreign(self, headers: dict[bytes, list[bytes]]) -> Refusal | None:
         if self._is_local:
@@ -114,7 +123,7 @@ class Admission:
 
     def seconds_left(self, bearer: Bearer) -> float:
         """How long somebody may stay at the most."""
-        return self._guard.seconds_left(bearer)
+        return self._keyring.seconds_left(bearer)
 
     @staticmethod
     def user(bearer: Bearer) -> Any:

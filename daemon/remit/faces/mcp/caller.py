@@ -1,9 +1,15 @@
 """Whoever a host acts for: asks events, and is answered whatever comes of it."""
 
 import math
-from collections.abc import Callable
+import os
+import platform
+import re
+import secrets
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
+import anyio
 import structlog
 
 from remit.kernel.dispatch.call import Call, Door
@@ -23,6 +29,9 @@ Place = tuple[str, str | None]
 _CANCELLED = Failure("cancelled", "the call was ended before it was done")
 _CALL_SECONDS = 3_600.0
 """The daemon ends every call much earlier; this only bounds the wait for a daemon that hangs."""
+_END_SECONDS = 5.0
+_MARK = f"remit mcp on {platform.node()[:64]}, process "
+"""A number of a process says nothing about one of another machine."""
 
 
 class McpCaller(Protocol):
@@ -111,3 +120,51 @@ class SocketCaller:
         except ClientError as error:
             failure = Failure(error.code, error.message, error.hint, dict(error.details))
             return Answer(0, ok=False, error=failure)
+
+
+@asynccontextmanager
+async def agent_of_host(client: "Client", profile: str) -> AsyncGenerator[dict[str, str]]:
+    """An agent with a profile that lives as long as the block; gives its name and its keys."""
+    await _end_abandoned(client)
+    name = f"mcp-{re.sub('[^a-z0-9_-]', '-', profile.lower())[:40]}-{secrets.token_hex(3)}"
+    answer = await client.call(
+        "agent:spawn",
+        {"agent_id": name, "profile": profile, "name": f"{_MARK}{os.getpid()}", "launch": {}},
+    )
+    keys = {half: answer["credentials"][half] for half in ("public_key", "secret_key")}
+    try:
+        yield {"name": name, **keys}
+    finally:
+        with anyio.move_on_after(_END_SECONDS, shield=True):
+            await _end(client, name)
+
+
+async def _end(client: "Client", name: str) -> None:
+    try:
+        await client.call("agent:terminate", {"agent_id": name})
+    except ClientError as error:  # it goes with the next one that starts
+        log.warning("mcp_agent_not_ended", agent=name, problem=error.message)
+
+
+async def _end_abandoned(client: "Client") -> None:
+    """End the agents of processes that were killed before they could."""
+    try:
+        page = await client.call("agent:list", {"limit": 1000})
+    except ClientError:
+        return
+    for one in page["items"]:
+        mark = str(one.get("name", ""))
+        if mark.startswith(_MARK) and not _is_alive(mark.removeprefix(_MARK)):
+            await _end(client, one["agent_id"])
+
+
+def _is_alive(pid: str) -> bool:
+    if not pid.isdigit():
+        return True
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        return True
+    return True

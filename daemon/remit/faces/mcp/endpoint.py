@@ -4,8 +4,8 @@ A request is somebody's by the bearer token that it shows, each one anew. The li
 when the first request arrives: it costs a second and 40 MB that others need not pay.
 """
 
-from collections.abc import AsyncGenerator, Callable, Collection
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Collection, Generator
+from contextlib import asynccontextmanager, contextmanager
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,8 +18,9 @@ from remit.faces.http.server import ABORT
 from remit.faces.mcp.admission import OWNER, Admission, Refusal, session_of
 from remit.faces.mcp.caller import DoorCaller
 from remit.kernel.dispatch.call import Door
+from remit.kernel.dispatch.kernel import Kernel
 from remit.kernel.dispatch.limits import Running
-from remit.model.principal import Bearer
+from remit.model.principal import Bearer, Token
 
 if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -74,6 +75,28 @@ class McpEndpoint:
                 tasks.cancel_scope.cancel()
         if failure is not None:
             raise failure
+
+    @contextmanager
+    def connected(self, kernel: Kernel) -> Generator[None]:
+        """Let hosts hear of changed lists, and cut those of whoever is revoked."""
+        delivery, keyring = kernel.courier, kernel.keyring
+        change, revoke, drop = delivery.on_change, keyring.on_revoke, keyring.tokens.on_drop
+
+        def on_revoke(name: str) -> None:
+            self.evict(name)
+            revoke(name)
+
+        def on_drop(token: Token) -> None:
+            self.drop_token(token.hash)
+            drop(token)
+
+        delivery.on_change, keyring.on_revoke = self.changed, on_revoke
+        keyring.tokens.on_drop = on_drop
+        try:
+            yield
+        finally:
+            delivery.on_change, keyring.on_revoke = change, revoke
+            keyring.tokens.on_drop = drop
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Serve one request."""

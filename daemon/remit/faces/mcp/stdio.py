@@ -9,46 +9,44 @@ import os
 import select
 import stat
 import sys
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import Any, BinaryIO
+from typing import Any
 
 import anyio
 import anyio.to_thread
 from mcp.server.stdio import stdio_server
 
-from remit.faces.mcp.caller import McpCaller
+from remit.faces.mcp.caller import SocketCaller
 from remit.faces.mcp.server import McpServer
+from remit_client.client import Client
 
 _LONGEST = 16 << 20
 """Bytes of one message; a longer one is no message of a host in its right mind."""
 _PIECE = 65_536
+_BREAK_SECONDS = 0.5
+"""After so long at the most it is noticed that the connection was lost, and news with it."""
 _AT_ONCE = select.PIPE_BUF
 """Bytes that a pipe with room takes whole."""
 
 
-async def serve_stdio(
-    caller: McpCaller,
-    watch: Callable[[McpServer], Coroutine[Any, Any, None]],
-    *,
-    streams: Any = None,
-) -> None:
+async def serve_stdio(client: Client, name: str) -> None:
     """Serve a host until it closes our input, or reads our output no more.
 
     Args:
-        caller: whom the host acts for.
-        watch: tells the server when lists may have changed; runs beside.
-        streams: what to read and write instead of this process's own.
+        client: the connection to the daemon.
+        name: the agent that it is of, for which the host acts.
     """
+    caller = SocketCaller(client, name)
     served = McpServer(lambda _ctx: caller)
     async with (
         anyio.create_task_group() as tasks,
-        _wires() if streams is None else _given(streams) as (lines, pipe),
-        stdio_server(stdin=lines, stdout=pipe) as (received, sent),
+        _own_streams() as (lines, writer),
+        stdio_server(stdin=lines, stdout=writer) as (received, sent),
     ):
         tasks.start_soon(served.listeners.run)
-        tasks.start_soon(watch, served)
-        tasks.start_soon(_until, pipe.gone, tasks.cancel_scope)
+        tasks.start_soon(_follow_lists, client, served, name)
+        tasks.start_soon(_cancel_at, writer.gone, tasks.cancel_scope)
         await served.server.run(received, sent, served.server.create_initialization_options())
         tasks.cancel_scope.cancel()
 
@@ -127,18 +125,25 @@ class LineWriter:
                 select.select([], [self._descriptor], [])
 
 
-async def _until(gone: anyio.Event, scope: anyio.CancelScope) -> None:
+async def _follow_lists(client: Client, served: McpServer, name: str) -> None:
+    """Say when the lists may have changed, for as long as the agent lives."""
+    async with client.list_news() as pushes:
+        lost = 0
+        while True:
+            with anyio.move_on_after(_BREAK_SECONDS) as quiet:
+                await anext(pushes)
+            if pushes.interruptions != lost or not quiet.cancelled_caught:
+                served.changed(name)
+                lost = pushes.interruptions
+
+
+async def _cancel_at(gone: anyio.Event, scope: anyio.CancelScope) -> None:
     await gone.wait()
     scope.cancel()
 
 
 @asynccontextmanager
-async def _given(streams: tuple[BinaryIO, BinaryIO]) -> AsyncGenerator[tuple[Any, Any]]:
-    yield LineReader(streams[0].fileno()), LineWriter(streams[1].fileno())
-
-
-@asynccontextmanager
-async def _wires() -> AsyncGenerator[tuple[Any, Any]]:
+async def _own_streams() -> AsyncGenerator[tuple[Any, Any]]:
     """Standard input and output for messages alone; a stray `print` goes to standard error."""
     sys.stdout.flush()
     reading, writing = os.dup(0), os.dup(1)

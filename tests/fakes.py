@@ -11,9 +11,9 @@ from remit.app.kernel import build_services, make_kernel
 from remit.config.definitions.files import Files, read_files, starter_dir
 from remit.config.settings.load import load_settings
 from remit.config.settings.table import Settings
-from remit.features.cards.config import AwarenessConfig
 from remit.features.cards.library import CardLibrary
 from remit.features.cards.scorers import load_scorers
+from remit.features.cards.select import CardsConfig
 from remit.features.cards.setup import CardOptions
 from remit.features.discovery.search_engine import plain_engine
 from remit.features.discovery.setup import SearchOptions
@@ -64,7 +64,7 @@ NO_CARDS = CardOptions(
     make_library=lambda: CardLibrary(()),
     make_scorers=load_scorers,
     count=estimate_tokens,
-    config=AwarenessConfig(),
+    config=CardsConfig(),
     has_own=lambda: True,
 )
 

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from remit.features.cards.library import CardLibrary, CardRoot, CardSet
-from remit.features.cards.window import Window
-from remit.features.cards.words import WordsScorer
+from remit.features.cards.words import Window, WordsScorer
 
 DATA = Path(__file__).parents[2] / "tools" / "bench" / "data"
 

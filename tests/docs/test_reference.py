@@ -22,10 +22,10 @@ from remit.config.definitions.capabilities import CAPABILITY_FIELDS, MOUNT
 from remit.config.definitions.compositions import COMPONENTS
 from remit.config.settings.home import Home
 from remit.config.settings.table import SETTINGS
-from remit.features.cards.card_file import CARD, CARD_ALIASES, TRIGGERS
+from remit.features.cards.card import CARD, CARD_ALIASES, TRIGGERS
 from remit.features.cards.library import CardLibrary, CardRoot
 from remit.features.cards.scorers import load_scorers
-from remit.features.cards.selection import SkipReason
+from remit.features.cards.select import SkipReason
 from remit.features.skills.directories import CapabilityDirectory, scan_directories
 from remit.features.skills.extension_file import ALIASES, CATALOGUE, CHANNEL, EXTENSION
 from remit.features.skills.manifest_file import MANIFEST

@@ -25,15 +25,11 @@ sys.path.append(sys.path.pop(sys.path.index(str(HERE))))
 use_checkout()
 
 from remit.config.settings.load import load_settings  # noqa: E402
-from remit.features.cards.folder import ReadyCard  # noqa: E402
-from remit.features.cards.library import CardLibrary, CardRoot  # noqa: E402
-from remit.features.cards.scorers import CardScorer, Semantic  # noqa: E402
-from remit.features.cards.select import select  # noqa: E402
-from remit.features.cards.selection import SelectOptions, Situation  # noqa: E402
-from remit.features.cards.setup import configured_scorers  # noqa: E402 - after the path
-from remit.features.cards.window import Window  # noqa: E402
-from remit.features.cards.words import WordsScorer  # noqa: E402
-from remit.model.card import Card, Triggers  # noqa: E402
+from remit.features.cards.card import Card, Triggers  # noqa: E402
+from remit.features.cards.library import CardLibrary, CardRoot, ReadyCard  # noqa: E402
+from remit.features.cards.scorers import CardScorer, Semantic, configured_scorers  # noqa: E402
+from remit.features.cards.select import SelectOptions, Situation, select  # noqa: E402
+from remit.features.cards.words import Window, WordsScorer  # noqa: E402
 
 CARDS, KEYWORDS = 500, 8
 BUDGET_MS = 5.0

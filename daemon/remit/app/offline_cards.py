@@ -9,27 +9,18 @@ import msgspec
 from remit.app.workbench import open_workbench
 from remit.config.settings.table import Settings
 from remit.errors import NotFoundError
-from remit.features.cards.folder import ReadyCard
-from remit.features.cards.inject import rendered
-from remit.features.cards.library import CardLibrary, CardSet
-from remit.features.cards.scorers import CardScorer
-from remit.features.cards.select import select
-from remit.features.cards.selection import Selection, Situation
-from remit.features.cards.setup import (
-    awareness_config,
-    configured_scorers,
-    searched_for_cards,
-    token_count,
-)
-from remit.features.cards.views import card_entry, card_state, unbound
-from remit.features.cards.window import Window
+from remit.features.cards.library import CardLibrary, CardSet, ReadyCard, configured_roots
+from remit.features.cards.scorers import CardScorer, configured_scorers, token_count
+from remit.features.cards.select import Selection, Situation, cards_config, select
+from remit.features.cards.views import card_entry, card_state, rendered, unbound
+from remit.features.cards.words import Window
 from remit.model.names import did_you_mean
 from remit.model.place import DefinitionError
 
 
 def read_cards(settings: Settings) -> CardSet:
     """Every card of the configured directories."""
-    return CardLibrary(searched_for_cards(settings), count=token_count(settings)).load()
+    return CardLibrary(configured_roots(settings), count=token_count(settings)).load()
 
 
 def check_cards(settings: Settings) -> CardSet:
@@ -71,7 +62,7 @@ def try_cards(
     situation = Situation(
         session_type=session_type, capabilities=held, minute_of_day=now.hour * 60 + now.minute
     )
-    options = awareness_config(settings).options()
+    options = cards_config(settings).options()
     overhead = token_count(settings)(rendered([]))
     selection = select(found.cards, messages, situation, chosen, options, overhead=overhead)
     window = Window(messages, last=options.window)

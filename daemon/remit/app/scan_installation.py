@@ -13,7 +13,7 @@ from remit.config.settings.home import Home
 from remit.config.settings.table import Settings
 from remit.config.strict.yaml import Mapping as YamlMapping
 from remit.config.strict.yaml import Node, Scalar, Sequence, parse_yaml
-from remit.features.cards.setup import searched_for_cards
+from remit.features.cards.library import configured_roots
 from remit.features.scan.subjects import Kind, SourceFile, Subject, SubjectText, role_of
 from remit.features.skills.directories import directories
 from remit.kernel.dispatch.handler import Handler
@@ -42,7 +42,7 @@ def _installed_files(settings: Settings) -> Iterator[tuple[Path, Kind | None]]:
     """Every file of skills, cards and upstream tools that the settings lead to."""
     for directory in directories(os.environ, Path.cwd(), settings.capability_dirs):
         yield from ((path, None) for path in walk(directory.path))
-    for root in searched_for_cards(settings):
+    for root in configured_roots(settings):
         for path in walk(root.path):
             if path.suffix == ".md" and path.parent == root.path:
                 yield path, "card"

@@ -5,7 +5,7 @@ from typing import Any
 
 from remit.config.definitions.capabilities import CAPABILITY_FILE
 from remit.config.definitions.compositions import composition_kind
-from remit.features.cards.card_file import CARD
+from remit.features.cards.card import CARD
 from remit.features.skills.manifest_file import MANIFEST
 from remit.features.upstreams.file import UPSTREAM_FILE
 

@@ -6,15 +6,13 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.features.cards.shelf import ready
+from tests.features.cards.card_files import ready
 
-from remit.features.cards.folder import ReadyCard
+from remit.features.cards.card import Card, Triggers
+from remit.features.cards.library import ReadyCard
 from remit.features.cards.scorers import CardScorer, KeywordDensity, Semantic
-from remit.features.cards.select import select
-from remit.features.cards.selection import Selection, SelectOptions, Situation, budget_for
-from remit.features.cards.window import Window
-from remit.features.cards.words import Score, WordsScorer
-from remit.model.card import Card, Triggers
+from remit.features.cards.select import Selection, SelectOptions, Situation, budget_for, select
+from remit.features.cards.words import Score, Window, WordsScorer
 
 ABOUT = ["please deploy it"]
 WORDS = WordsScorer()

@@ -1,14 +1,23 @@
-"""What a request finds, and in which order."""
+"""Ranking a request: words, vectors and the graph; and texts that are no descriptors."""
 
 from collections.abc import Sequence
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.features.discovery.catalogues import OFFICE, VECTORS, index_of, skill, tool
 
-from remit.features.discovery.embedding import Embedder, EmbeddingError, Floats, np
+from remit.features.discovery.embedding import (
+    Embedder,
+    EmbeddingError,
+    Floats,
+    StaticVectors,
+    np,
+    static_folder,
+)
 from remit.features.discovery.experience import Lessons
 from remit.features.discovery.index import Indexer
-from remit.features.discovery.rank import Hit, Ranker, best, reranked, with_company
+from remit.features.discovery.rank import Hit, Ranker, TextRanker, best, reranked, with_company
 from remit.features.discovery.vectors import VectorCache
 from remit.features.discovery.view import View
 from remit.model.descriptor import Descriptor
@@ -168,3 +177,42 @@ def test_a_question_does_not_wait_again_for_a_model_that_failed_beforehand() -> 
     scores = ranker.scores(view, "weather. And then send a mail", view.allowed)
     assert model.asked == 2
     assert best(scores, view, 1, 0.3)
+
+
+TEXTS = [
+    "Telegram. Sending messages by a bot. telegram, bot, chat",
+    "Billing. How invoices are paid. invoice, payment, cost",
+    "Deploys. Rolling out to production. deploy, rollout, kubernetes",
+]
+
+
+def ranker(*, words_only: bool = False) -> TextRanker:
+    has_vectors = static_folder() is not None and not words_only
+    return TextRanker(lambda: Indexer(StaticVectors() if has_vectors else None, VectorCache()))
+
+
+def test_the_card_that_a_message_means_comes_first() -> None:
+    for words_only in (True, False):
+        rank = ranker(words_only=words_only)
+        for message, wanted in (("pay the invoice", 1), ("use the telegram bot", 0)):
+            scores = rank([message], TEXTS)
+            assert scores.index(max(scores)) == wanted
+            assert scores[wanted] > 0.6
+
+
+def test_each_set_of_cards_is_ranked_by_itself_and_in_its_own_order() -> None:
+    rank = ranker()
+    forward = rank(["pay the invoice"], TEXTS)
+    assert rank(["pay the invoice"], TEXTS[::-1]) == forward[::-1]
+    assert rank(["pay the invoice"], []) == []
+    assert rank(["pay the invoice"], TEXTS) == forward
+
+
+@given(st.lists(st.text(), max_size=3), st.lists(st.text(), max_size=4))
+def test_a_score_is_always_between_0_and_1(messages: list[str], texts: list[str]) -> None:
+    scores = WORDS(messages, texts)
+    assert len(scores) == len(texts)
+    assert all(0 <= score <= 1 for score in scores)
+
+
+WORDS = ranker(words_only=True)

@@ -12,7 +12,7 @@ from remit.config.settings.launch_user import launch_user
 from remit.config.settings.lock import running_pid
 from remit.config.settings.table import Settings
 from remit.errors import SettingsError, StoreError
-from remit.features.cards.setup import configured_scorers
+from remit.features.cards.scorers import configured_scorers
 from remit.features.cards.views import unbound
 from remit.features.discovery.setup import gatherer
 from remit.features.skills.views import binding_problems

@@ -17,6 +17,8 @@ from remit.model.names import did_you_mean
 from remit.model.place import Place, Problem
 
 MAX_PROBLEMS = 200
+_MAX_ENTRIES = 32
+"""Entries of a list that says nothing twice, unless it says otherwise."""
 
 
 class _Bad:
@@ -295,3 +297,47 @@ def read_fields(
         if field.required and name not in values:
             report.add(node.place, "missing_key", f"{what} needs the key {name!r}", field.doc)
     return {name: value for name, value in values.items() if value is not BAD}
+
+
+class DistinctKind(ListKind, frozen=True):
+    """A list that is not empty, not long, and says nothing twice."""
+
+    most: int = _MAX_ENTRIES
+
+    def read(self, node: Node, report: Report) -> Any:
+        """Read the entries."""
+        if isinstance(node, ListNode) and not node.items:
+            hint = "leave the key out, or name something"
+            report.add(node.place, "wrong_type", "expected entries, found an empty list", hint)
+            return BAD
+        if isinstance(node, ListNode) and len(node.items) > self.most:
+            message = f"{len(node.items):,} entries; {self.most} are the limit"
+            report.add(node.place, "too_large", message, "keep those that matter most")
+            return BAD
+        found = super().read(node, report)
+        if isinstance(node, ListNode):
+            _refuse_repeats(node, report)
+        return found
+
+    def schema(self) -> dict[str, Any]:
+        """An array inside bounds, or one entry where that is allowed."""
+        array = {
+            "type": "array",
+            "items": self.item.schema(),
+            "minItems": 1,
+            "maxItems": self.most,
+            "uniqueItems": True,
+        }
+        return {"anyOf": [array, self.item.schema()]} if self.single else array
+
+
+def _refuse_repeats(node: ListNode, report: Report) -> None:
+    seen: set[str] = set()
+    for item in node.items:
+        if not isinstance(item, Scalar):
+            continue
+        plain = " ".join(item.text.split()).casefold()
+        if plain in seen:
+            message = f"{item.text!r} stands here twice"
+            report.add(item.place, "duplicate_key", message, "keep one of them")
+        seen.add(plain)

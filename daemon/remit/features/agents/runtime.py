@@ -126,6 +126,6 @@ async def _relevance(engine: "Engine", asked: str, texts: list[str]) -> Any:
     # Commands without a daemon list the events here, and must load neither anyio nor numpy.
     from anyio import to_thread  # noqa: PLC0415
 
-    from remit.features.cards.ranker import CardRanker  # noqa: PLC0415
+    from remit.features.discovery.rank import TextRanker  # noqa: PLC0415
 
-    return await to_thread.run_sync(CardRanker(lambda: engine.indexer), [asked], texts)
+    return await to_thread.run_sync(TextRanker(lambda: engine.indexer), [asked], texts)

@@ -1,7 +1,9 @@
 """awareness:* — cards about what is special here, for the conversations that touch it.
 
 Everybody is told only of cards that they may be given: one that is bound to capabilities exists for
-their holders alone. What is wrong with cards is for those who see everything.
+their holders alone. What is wrong with cards is for those who see everything, and so are reviews of
+suspicious ones: whoever decides what is put before every agent must not be an agent that sees only
+its own part.
 """
 
 from typing import Annotated, Any
@@ -9,18 +11,29 @@ from typing import Annotated, Any
 import msgspec
 
 from remit.errors import NotFoundError
-from remit.features.cards.config import Caller, Question
-from remit.features.cards.service import Awareness
-from remit.features.cards.views import card_entry, card_state
+from remit.features.cards.library import ReadyCard
+from remit.features.cards.service import Cards
+from remit.features.cards.store import CardReviews
+from remit.features.cards.views import (
+    MOST_REASONS,
+    MOST_SUSPICIOUS,
+    Question,
+    Recipient,
+    card_entry,
+    card_state,
+)
+from remit.kernel.authority.approvals import CARD
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.registry import event_handler
+from remit.kernel.dispatch.visibility import unseen
+from remit.kernel.store.records import ReviewStatus
 from remit.model.requests import PAGE_LIMIT, PAGE_MAX, Key, page
 
 Name = Annotated[str, msgspec.Meta(max_length=256)]
 Content = Annotated[str, msgspec.Meta(max_length=1 << 20)]
 
 
-class Message(msgspec.Struct, frozen=True):
+class ConversationMessage(msgspec.Struct, frozen=True):
     """One message of a conversation."""
 
     content: Content
@@ -30,16 +43,17 @@ class Message(msgspec.Struct, frozen=True):
 Limit = Annotated[int, msgspec.Meta(ge=1, le=PAGE_MAX)]
 FewCards = Annotated[int, msgspec.Meta(ge=1, le=PAGE_LIMIT)]
 """A card may have kilobytes of keywords, and an answer has to fit into a message."""
-Messages = Annotated[list[Content | Message], msgspec.Meta(max_length=10_000)]
+Messages = Annotated[list[Content | ConversationMessage], msgspec.Meta(max_length=10_000)]
 Files = Annotated[list[dict[str, Any]], msgspec.Meta(max_length=1_000)]
 Budget = Annotated[int, msgspec.Meta(ge=0, le=20_000)]
 Note = Annotated[str, msgspec.Meta(max_length=500)]
+_MOST_TEXT = 2_000
 
 
 @event_handler("awareness:select", capability="awareness", effect="read")
 async def select(  # noqa: PLR0913 - one for each field
     ctx: Context,
-    awareness: Awareness,
+    cards: Cards,
     messages: Messages,
     session_type: Name = "main",
     *,
@@ -59,14 +73,14 @@ async def select(  # noqa: PLR0913 - one for each field
         environment: where it runs, as in production.
     """
     question = _question(ctx, messages, session_type, session, user_tier, environment, token_budget)
-    chosen = await awareness.select(_caller(ctx), question)
+    chosen = await cards.select(_caller(ctx), question)
     return chosen.record()
 
 
 @event_handler("awareness:inject", capability="awareness", effect="read")
 async def inject(  # noqa: PLR0913 - one for each field
     ctx: Context,
-    awareness: Awareness,
+    cards: Cards,
     files: Files,
     messages: Messages,
     session_type: Name = "main",
@@ -88,7 +102,7 @@ async def inject(  # noqa: PLR0913 - one for each field
         environment: where it runs, as in production.
     """
     question = _question(ctx, messages, session_type, session, user_tier, environment, token_budget)
-    chosen, out = await awareness.inject(_caller(ctx), question, files)
+    chosen, out = await cards.inject(_caller(ctx), question, files)
     record = chosen.record()
     if record["mode"] == "on" and record["total_tokens"]:  # else nothing was put there
         ctx.kernel.bills.charge(ctx.principal.id, "cards", record["total_tokens"])
@@ -97,7 +111,7 @@ async def inject(  # noqa: PLR0913 - one for each field
 
 @event_handler("awareness:cards", capability="awareness", effect="read")
 async def cards(
-    ctx: Context, awareness: Awareness, limit: FewCards = PAGE_LIMIT, after: Key = ""
+    ctx: Context, cards: Cards, limit: FewCards = PAGE_LIMIT, after: Key = ""
 ) -> dict[str, Any]:
     """List the cards that you may be given.
 
@@ -106,24 +120,24 @@ async def cards(
         after: the `next` of the page before.
     """
     everything = ctx.sees_everything
-    seen = await awareness.visible(_caller(ctx))
+    seen = await cards.visible(_caller(ctx))
     listed = page(
         sorted(seen),
         lambda name: card_entry(seen[name], everything=everything),
         limit=limit,
         after=after,
     )
-    listed["mode"] = awareness.mode
+    listed["mode"] = cards.mode
     if everything:
-        found = await awareness.shelf.cards()
-        listed |= awareness.status() | card_state(found, ctx.catalogue.capabilities)
+        found = await cards.cache.cards()
+        listed |= cards.status() | card_state(found, ctx.catalogue.capabilities)
     return listed
 
 
 @event_handler("awareness:outcome", capability="awareness_feedback", effect="write", fleeting=True)
 async def outcome(
     ctx: Context,
-    awareness: Awareness,
+    cards: Cards,
     useful: bool,  # noqa: FBT001 - a field of the request
     session: Name | None = None,
     note: Note = "",
@@ -136,7 +150,7 @@ async def outcome(
         note: why, for the operator.
     """
     name = session if session is not None else ctx.session or ""
-    turn = awareness.memory.report(ctx.principal.id, name, useful=useful, note=note)
+    turn = cards.memory.report(ctx.principal.id, name, useful=useful, note=note)
     if turn is None:
         raise NotFoundError("nothing was injected there", hint="name the session of the injection")
     return {"session": name, "injected": list(turn.injected), "useful": useful}
@@ -145,7 +159,7 @@ async def outcome(
 @event_handler("awareness:outcomes", capability="awareness_admin", effect="read", wildcard=False)
 async def outcomes(
     ctx: Context,
-    awareness: Awareness,
+    cards: Cards,
     limit: Limit = PAGE_LIMIT,
     after: Annotated[int, msgspec.Meta(ge=0)] = 0,
 ) -> dict[str, Any]:
@@ -155,7 +169,7 @@ async def outcomes(
         limit: how many at the most.
         after: the `next` of the page before.
     """
-    memory = awareness.memory
+    memory = cards.memory
     found = list(reversed(memory.turns))
     more = after + limit < len(found)
     return {
@@ -169,7 +183,7 @@ async def outcomes(
 @event_handler("awareness:switch", capability="awareness_admin", effect="write", wildcard=False)
 async def switch(
     ctx: Context,
-    awareness: Awareness,
+    cards: Cards,
     on: bool,  # noqa: FBT001 - a field of the request
     reason: Note = "",
 ) -> dict[str, Any]:
@@ -179,8 +193,8 @@ async def switch(
         on: whether cards may be injected.
         reason: why, for whoever looks later.
     """
-    await awareness.switch(on=on, by=ctx.principal.id, reason=reason)
-    return awareness.status()
+    await cards.switch(on=on, by=ctx.principal.id, reason=reason)
+    return cards.status()
 
 
 @event_handler(
@@ -196,8 +210,52 @@ def stopped(reason: str, sessions: int, injected: int) -> None:
     """
 
 
-def _caller(ctx: Context) -> "Caller":
-    return Caller(
+async def listed_reviews(ctx: Context, status: ReviewStatus) -> list[dict[str, Any]]:
+    """Cards of one status, with what makes them suspicious and what agents would read."""
+    if not ctx.sees_everything:
+        return []
+    found = await ctx.kernel.service(Cards).cache.suspicious()
+    wanted = [ready for ready, state in found.values() if state == status]
+    return [_review_entry(ctx, ready, status) for ready in wanted[:MOST_SUSPICIOUS]]
+
+
+async def decide_review(ctx: Context, card: str, status: ReviewStatus, note: str) -> dict[str, Any]:
+    """Decide about the content that a card has now; it counts from the next question on."""
+    cache = ctx.kernel.service(Cards).cache
+    found = await cache.suspicious() if ctx.sees_everything else {}
+    if card not in found:
+        raise unseen(card, found, "card", purpose="review", hint="'remit review list' shows them")
+    ready, _ = found[card]
+    await ctx.kernel.service(CardReviews).decide(
+        card, ready.content_hash, status, by=ctx.principal.id, note=note
+    )
+    cache.changed()
+    return _review_entry(ctx, ready, status)
+
+
+def _review_entry(ctx: Context, ready: ReadyCard, status: ReviewStatus) -> dict[str, Any]:
+    card = ready.card
+    decision = ctx.kernel.service(CardReviews).decision(card.id, ready.content_hash)
+    return {
+        "id": f"{CARD}:{card.id}",
+        "kind": CARD,
+        "status": status,
+        "card": card.id,
+        "name": card.name,
+        "source": card.source,
+        "file": card.place.file,
+        "score": ready.score,
+        "reasons": list(ready.reasons)[:MOST_REASONS],
+        "text": card.text[:_MOST_TEXT],
+        "content_hash": ready.content_hash,
+        "decided_by": decision.by if decision else "",
+        "decided_at": decision.at if decision else None,
+        "note": decision.note if decision else "",
+    }
+
+
+def _caller(ctx: Context) -> Recipient:
+    return Recipient(
         ctx.principal.id,
         frozenset(ctx.grant.capabilities).difference(ctx.catalogue.runtime_capabilities),
         everything=ctx.sees_everything,
@@ -208,14 +266,13 @@ def _caller(ctx: Context) -> "Caller":
 
 def _question(  # noqa: PLR0913, PLR0917 - the fields of a request
     ctx: Context,
-    messages: list[str | Message],
+    messages: list[str | ConversationMessage],
     session_type: str,
     session: str | None,
     user_tier: str,
     environment: str,
     token_budget: int | None,
-) -> "Question":
-
+) -> Question:
     return Question(
         messages=tuple(one if isinstance(one, str) else one.content for one in messages),
         session_type=session_type,

@@ -1,7 +1,9 @@
-"""How relevant a card is to the last messages: 0 not at all, 1 entirely.
+"""How relevant a card is to the last messages, 0 to 1, and which sessions are given cards at all.
 
 A scorer is chosen by its name. Beside ours, packages offer others by the entry point
-`remit.card_scorers`; one that cannot be loaded is reported and left out.
+`remit.card_scorers`; one that cannot be loaded is reported and left out. A share of the sessions of
+each type takes part: a session falls on the same side as long as the share stays, and raising the
+share takes nobody out.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -11,15 +13,16 @@ from typing import Protocol, runtime_checkable
 
 import msgspec
 
-from remit.features.cards.window import Window
-from remit.features.cards.words import Match, Score, WordsScorer
-from remit.model.card import MAX_PRIORITY, Card
+from remit.config.settings.table import Settings
+from remit.features.cards.card import MAX_PRIORITY, Card
+from remit.features.cards.words import KeywordMatch, Score, Window, WordsScorer
 from remit.model.place import Place, Problem
 
 GROUP = "remit.card_scorers"
 DEFAULT = "words"
 Rank = Callable[[Sequence[str], Sequence[str]], Sequence[float]]
 """From messages and texts to the relevance of each text, 0 to 1."""
+EVERY_TYPE = "*"
 
 
 @runtime_checkable
@@ -56,7 +59,9 @@ class KeywordDensity:
             return without_messages(card)
         text = window.lowered
         found = {word: text.count(word.lower()) for word in card.triggers.keywords}
-        matched = [Match(keyword=word, count=count) for word, count in found.items() if count]
+        matched = [
+            KeywordMatch(keyword=word, count=count) for word, count in found.items() if count
+        ]
         if not matched:
             return Score(value=0.0)
         density = min(sum(found.values()) / 100, 1.0)
@@ -147,3 +152,57 @@ def assigned(session: str, first: str, second: str, share: float = 0.5) -> str:
     text = f"{first}\0{second}\0{session}".encode("utf-8", "surrogatepass")
     drawn = int.from_bytes(blake2b(text, digest_size=8).digest()) / 2**64
     return second if drawn < share else first
+
+
+def configured_scorers(settings: Settings) -> Scorers:
+    """Every scorer that can be chosen; the ranker of discovery is made when it is first asked."""
+    ranker: Rank | None = None
+
+    def rank(messages: Sequence[str], texts: Sequence[str]) -> Sequence[float]:
+        nonlocal ranker
+        if ranker is None:
+            ranker = _make_ranker(settings)
+        return ranker(messages, texts)
+
+    return load_scorers(rank)
+
+
+def token_count(settings: Settings) -> Callable[[str], int]:
+    """The configured counter, loaded when something is first counted."""
+    counting: Callable[[str], int] | None = None
+
+    def count(text: str) -> int:
+        nonlocal counting
+        if counting is None:
+            from remit.features.discovery.counting import make_counter  # noqa: PLC0415 - a tokenizer
+
+            counting = make_counter(settings.token_counter).count
+        return counting(text)
+
+    return count
+
+
+def _make_ranker(settings: Settings) -> Rank:
+    from remit.features.discovery.index import Indexer  # noqa: PLC0415 - the same
+    from remit.features.discovery.rank import TextRanker  # noqa: PLC0415 - the same
+    from remit.features.discovery.search_engine import make_embedder  # noqa: PLC0415 - numpy and the vectors
+    from remit.features.discovery.vectors import VectorCache  # noqa: PLC0415 - the same
+
+    return TextRanker(lambda: Indexer(make_embedder(settings), VectorCache()))
+
+
+def session_key(principal: str, session: str) -> str:
+    """What stands for a session: nobody reads its name out of it, and two callers share none."""
+    return blake2b(f"{principal}\0{session}".encode("utf-8", "replace"), digest_size=8).hexdigest()
+
+
+def is_chosen(key: str, share: float) -> bool:
+    """Tell whether a session belongs to a share of all; the larger share holds the smaller."""
+    return int(key, 16) < share * 2**64
+
+
+def share_of(shares: Mapping[str, float], session_type: str) -> float:
+    """The share of sessions of a type; once types are listed, others get none unless `*` says."""
+    if not shares:
+        return 1.0
+    return shares.get(session_type, shares.get(EVERY_TYPE, 0.0))

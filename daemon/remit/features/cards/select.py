@@ -7,24 +7,152 @@ Promises, each held by a property test:
 - the same input gives the same order: forced ones, then by priority, relevance and id.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal
 
 import msgspec
 
-from remit.features.cards.folder import ReadyCard
-from remit.features.cards.scorers import BatchScorer, CardScorer, checked
-from remit.features.cards.selection import (
-    Injected,
-    Selection,
-    SelectOptions,
-    Situation,
-    Skipped,
-    SkipReason,
-    budget_for,
-)
-from remit.features.cards.window import Window
-from remit.features.cards.words import Score
-from remit.model.card import parse_day_span
+from remit.config.settings.table import Settings
+from remit.features.cards.card import parse_day_span
+from remit.features.cards.library import ReadyCard
+from remit.features.cards.scorers import DEFAULT, BatchScorer, CardScorer, checked
+from remit.features.cards.views import Position
+from remit.features.cards.words import WINDOW, KeywordMatch, Score, Window
+
+DEFAULT_BUDGET = 1_500
+_GROWN = 50
+"""Messages of a conversation at which the budget has grown to its most."""
+
+SkipReason = Literal[
+    "excluded",
+    "quarantined",
+    "session_type",
+    "time_of_day",
+    "user_tier",
+    "environment",
+    "no_match",
+    "below_threshold",
+    "over_own_budget",
+    "over_budget",
+    "scorer_failed",
+]
+Mode = Literal["on", "monitor", "off", "stopped", "held_back"]
+"""As configured; or stopped by the switch; or the session is not in the rollout."""
+
+
+class Situation(msgspec.Struct, frozen=True, kw_only=True):
+    """For whom and when cards are selected."""
+
+    session_type: str = ""
+    user_tier: str = ""
+    environment: str = ""
+    capabilities: frozenset[str] = frozenset()
+    """What the caller holds."""
+    minute_of_day: int = 0
+    """In the daemon's time zone, 0 to 1439."""
+
+
+class SelectOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What the configuration says about selection."""
+
+    enabled: bool = True
+    budget: int = DEFAULT_BUDGET
+    most: int = 0
+    """Tokens that a long conversation gets; 0: no more than a short one."""
+    grown_at: int = _GROWN
+    window: int = WINDOW
+    threshold: float | None = None
+    """Instead of what cards say; None: what each of them says."""
+    thresholds: Mapping[str, float] = {}
+    """For single cards by id, before anything else."""
+    force_include: frozenset[str] = frozenset()
+    exclude: frozenset[str] = frozenset()
+
+
+class CardsConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """What the operator says."""
+
+    mode: Literal["on", "monitor", "off"] = "on"
+    window: int = 5
+    tokens: int = DEFAULT_BUDGET
+    most_tokens: int = 0
+    scorer: str = DEFAULT
+    second_scorer: str = ""
+    second_share: float = 0.5
+    force: frozenset[str] = frozenset()
+    exclude: frozenset[str] = frozenset()
+    thresholds: Mapping[str, float] = {}
+    rollout: Mapping[str, float] = {}
+    kill_share: float = 0.8
+    position: Position = "after_agents"
+
+    def options(self) -> SelectOptions:
+        """What of this is about selection."""
+        return SelectOptions(
+            budget=self.tokens,
+            most=self.most_tokens,
+            window=self.window,
+            thresholds=self.thresholds,
+            force_include=self.force,
+            exclude=self.exclude,
+        )
+
+
+class InjectedCard(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A card that is given, and why."""
+
+    id: str
+    name: str
+    relevance: float
+    tokens: int
+    text: str
+    matches: tuple[KeywordMatch, ...] = ()
+    forced: bool = False
+
+
+class SkippedCard(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A card that the caller may know of and is not given."""
+
+    id: str
+    reason: SkipReason
+    relevance: float = 0.0
+    threshold: float = 0.0
+    tokens: int = 0
+    matches: tuple[KeywordMatch, ...] = ()
+
+
+class Selection(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of it; injected ones in the order of injection, skipped ones by id."""
+
+    injected: tuple[InjectedCard, ...] = ()
+    skipped: tuple[SkippedCard, ...] = ()
+    total_tokens: int = 0
+    budget: int = 0
+    truncated: bool = False
+    """Tells whether a card that was called for found no room."""
+
+
+class CardAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of one question."""
+
+    mode: Mode
+    selection: Selection = Selection()
+    scorer: str = ""
+
+    def record(self) -> dict[str, Any]:
+        """The shape that callers are answered in."""
+        found = self.selection
+        return {
+            "injected": [
+                {"id": one.id, "relevance": round(one.relevance, 4), "tokens": one.tokens}
+                for one in found.injected
+            ],
+            "skipped": [{"id": one.id, "reason": one.reason} for one in found.skipped],
+            "total_tokens": found.total_tokens,
+            "truncated": found.truncated,
+            "mode": self.mode,
+            "scorer": self.scorer,
+        }
 
 
 class _Candidate(msgspec.Struct, frozen=True):
@@ -77,14 +205,14 @@ class _Filtered:
         self, cards: Iterable[ReadyCard], situation: Situation, options: SelectOptions
     ) -> None:
         self.kept: list[ReadyCard] = []
-        self.skipped: list[Skipped] = []
+        self.skipped: list[SkippedCard] = []
         for ready in cards:
             reason = _unfit(ready, situation, options)
             if reason is None:
                 self.kept.append(ready)
             else:
                 tokens = ready.tokens if reason == "over_own_budget" else 0
-                self.skipped.append(Skipped(id=ready.card.id, reason=reason, tokens=tokens))
+                self.skipped.append(SkippedCard(id=ready.card.id, reason=reason, tokens=tokens))
 
 
 def _unfit(ready: ReadyCard, situation: Situation, options: SelectOptions) -> SkipReason | None:
@@ -120,9 +248,9 @@ def _is_time(spans: Iterable[str], minute: int) -> bool:
 
 def _scored(
     filtered: _Filtered, window: Window, scorer: CardScorer, options: SelectOptions
-) -> tuple[list[_Candidate], list[Skipped]]:
+) -> tuple[list[_Candidate], list[SkippedCard]]:
     called: list[_Candidate] = []
-    unfit: list[Skipped] = []
+    unfit: list[SkippedCard] = []
     scores = _scores(filtered.kept, window, scorer)
     for ready, score in zip(filtered.kept, scores, strict=True):
         card = ready.card
@@ -131,11 +259,11 @@ def _scored(
         if forced or (score is not None and score.value >= threshold):
             called.append(_Candidate(ready, score or Score(value=0.0), forced))
         elif score is None:
-            unfit.append(Skipped(id=card.id, reason="scorer_failed"))
+            unfit.append(SkippedCard(id=card.id, reason="scorer_failed"))
         else:
             reason: SkipReason = "below_threshold" if score.value else "no_match"
             unfit.append(
-                Skipped(
+                SkippedCard(
                     id=card.id,
                     reason=reason,
                     relevance=score.value,
@@ -178,10 +306,10 @@ def _order(candidate: _Candidate) -> tuple[bool, int, float, str]:
 
 
 def _packed(
-    called: Sequence[_Candidate], skipped: list[Skipped], room: int, overhead: int
+    called: Sequence[_Candidate], skipped: list[SkippedCard], room: int, overhead: int
 ) -> Selection:
     """Take what fits, in order; one that is too large does not stop those behind it."""
-    injected: list[Injected] = []
+    injected: list[InjectedCard] = []
     used = overhead
     truncated = False
     for one in called:
@@ -189,7 +317,7 @@ def _packed(
         if used + tokens > room:
             truncated = True
             skipped.append(
-                Skipped(
+                SkippedCard(
                     id=card.id,
                     reason="over_budget",
                     relevance=one.score.value,
@@ -200,7 +328,7 @@ def _packed(
             continue
         used += tokens
         injected.append(
-            Injected(
+            InjectedCard(
                 id=card.id,
                 name=card.name,
                 relevance=one.score.value,
@@ -217,3 +345,39 @@ def _packed(
         budget=room,
         truncated=truncated,
     )
+
+
+def cards_config(settings: Settings) -> CardsConfig:
+    """What the settings say, in the words of the runtime."""
+    return CardsConfig(
+        mode=settings.awareness,
+        window=settings.awareness_window,
+        tokens=settings.awareness_tokens,
+        most_tokens=settings.awareness_most_tokens,
+        scorer=settings.awareness_scorer,
+        second_scorer=settings.awareness_second_scorer,
+        second_share=settings.awareness_second_share,
+        force=frozenset(settings.awareness_force),
+        exclude=frozenset(settings.awareness_exclude),
+        thresholds=_numbers(settings.awareness_thresholds),
+        rollout=_numbers(settings.awareness_rollout),
+        kill_share=settings.awareness_kill_share,
+        position=settings.awareness_position,
+    )
+
+
+def _numbers(pairs: Iterable[str]) -> dict[str, float]:
+    parted = (pair.partition("=") for pair in pairs)
+    return {name: float(number) for name, _, number in parted}
+
+
+def budget_for(options: SelectOptions, conversation_length: int) -> int:
+    """The tokens of a conversation of so many messages.
+
+    budget + (most - budget) * min(1, (messages - window) / (grown_at - window)), rounded down; as
+    long as all messages are looked at, it is the budget.
+    """
+    most = max(options.most, options.budget)
+    span = max(1, options.grown_at - options.window)
+    share = min(1.0, max(0, conversation_length - options.window) / span)
+    return options.budget + int((most - options.budget) * share)

@@ -1,24 +1,42 @@
-"""Cards for callers of the daemon: chosen, put among their files, counted and written down.
+"""Cards for callers of the daemon: selected, put among their files, counted and written down.
 
 Nothing here may fail a caller: a card that cannot be used is left out and reported, and when all of
 it fails the files go back as they came.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from functools import partial
 from typing import Any
 
 import anyio
+import anyio.to_thread
+import msgspec
 import structlog
 
 from remit.errors import StoreError
-from remit.features.cards.chooser import CardChooser, key_of, text_of
-from remit.features.cards.config import AwarenessConfig, Caller, Chosen, Mode, Question
-from remit.features.cards.folder import ReadyCard
-from remit.features.cards.inject import injected
-from remit.features.cards.library_cache import CardShelf
-from remit.features.cards.memory import AwarenessMemory, Switch, Turn
-from remit.features.cards.rollout import is_chosen, share_of
-from remit.features.cards.selection import Injected
+from remit.features.cards.library import CardSet, ReadyCard
+from remit.features.cards.scorers import (
+    DEFAULT,
+    CardScorer,
+    Scorers,
+    assigned,
+    is_chosen,
+    session_key,
+    share_of,
+)
+from remit.features.cards.select import (
+    CardAnswer,
+    CardsConfig,
+    InjectedCard,
+    Mode,
+    Selection,
+    Situation,
+    SkippedCard,
+    select,
+)
+from remit.features.cards.store import CardCache, CardMemory, Switch, Turn
+from remit.features.cards.views import Question, Recipient, injected, rendered
 from remit.kernel.audit.log import Auditor
 from remit.model.event import Service
 
@@ -29,17 +47,130 @@ STOPPED_EVENT = "awareness:stopped"
 DAEMON = "daemon"
 
 Tell = Callable[[str, Any, str], int]
+_AT_ONCE = 65_536
+"""Characters that are looked at in the loop; more of them in a worker thread."""
+_QUICK = frozenset({"words", "keyword_density"})
 
 
-class Awareness(Service):
+class CardSelector:
+    """Knows the cards, the scorers and the counter."""
+
+    def __init__(
+        self,
+        config: CardsConfig,
+        cache: CardCache,
+        *,
+        clock: Callable[[], float],
+        make_scorers: Callable[[], Scorers],
+        count: Callable[[str], int],
+    ) -> None:
+        """Wire the parts; nothing is loaded yet.
+
+        Args:
+            config: what the operator says.
+            cache: the cards in force.
+            clock: the wall clock.
+            make_scorers: loads what can be chosen to score with; called once.
+            count: counts tokens; slow the first time.
+        """
+        self._config = config
+        self._cache = cache
+        self._clock = clock
+        self._make_scorers = make_scorers
+        self._scorers: Scorers | None = None
+        self._count = count
+        self._has_counted = False
+
+    async def select(self, caller: Recipient, question: Question) -> tuple[Selection, str]:
+        """What is given to a conversation, and which scorer said so."""
+        name = self._assigned(caller, question)
+        try:
+            name, scorer = await self._scorer(name)
+            return await self._select(caller, question, scorer, quick=name in _QUICK), name
+        except Exception:  # cards are a help: without them the conversation goes on
+            log.exception("card_selection_failed", scorer=name)
+            return Selection(), name
+
+    async def _select(
+        self, caller: Recipient, question: Question, scorer: CardScorer, *, quick: bool
+    ) -> Selection:
+        found = await self._cache.cards()
+        options = self._config.options()
+        choice = partial(
+            select,
+            found.cards,
+            question.messages,
+            self._situation(caller, question, found),
+            scorer,
+            options,
+            budget=question.token_budget,
+            overhead=await self._counted(rendered([])),
+        )
+        looked_at = sum(map(len, question.messages[-options.window :]))
+        if quick and looked_at <= _AT_ONCE:
+            return await self._fitted(choice())
+        return await self._fitted(await anyio.to_thread.run_sync(choice, abandon_on_cancel=True))
+
+    async def _fitted(self, selection: Selection) -> Selection:
+        """The selection, counted with titles and fence; the last ones go if that is too much."""
+        while selection.injected:
+            whole = await self._counted(text_of(selection.injected))
+            if whole <= selection.budget:
+                return msgspec.structs.replace(selection, total_tokens=whole)
+            selection = _shortened(selection, whole - selection.budget)
+        return selection
+
+    async def _counted(self, text: str) -> int:
+        if not self._has_counted:  # a tokenizer may have to be loaded
+            found = await anyio.to_thread.run_sync(self._count, text)
+            self._has_counted = True
+            return found
+        return self._count(text)
+
+    def _situation(self, caller: Recipient, question: Question, found: CardSet) -> Situation:
+        held = caller.capabilities
+        if caller.everything:
+            held = frozenset(name for one in found.cards for name in one.card.capabilities)
+        now = datetime.fromtimestamp(self._clock()).astimezone()
+        return Situation(
+            session_type=question.session_type,
+            user_tier=question.user_tier,
+            environment=question.environment,
+            capabilities=held,
+            minute_of_day=now.hour * 60 + now.minute,
+        )
+
+    def _assigned(self, caller: Recipient, question: Question) -> str:
+        first, second = self._config.scorer, self._config.second_scorer
+        if not second:
+            return first
+        return assigned(key_of(caller, question), first, second, self._config.second_share)
+
+    async def _scorer(self, name: str) -> tuple[str, CardScorer]:
+        if self._scorers is None:
+            self._scorers = await anyio.to_thread.run_sync(self._make_scorers)
+            self._report(self._scorers)
+        known = self._scorers.by_name
+        return (name, known[name]) if name in known else (DEFAULT, known[DEFAULT])
+
+    def _report(self, scorers: Scorers) -> None:
+        for problem in scorers.problems:
+            log.warning("card_scorer_left_out", problem=problem.message, hint=problem.hint)
+        for name in filter(None, (self._config.scorer, self._config.second_scorer)):
+            if name not in scorers.by_name:
+                known = ", ".join(sorted(scorers.by_name))
+                log.error("no_such_card_scorer", scorer=name, used=DEFAULT, known=known)
+
+
+class Cards(Service):
     """Answers for one daemon."""
 
     def __init__(  # noqa: PLR0913 - one argument a part
         self,
-        config: AwarenessConfig,
-        shelf: CardShelf,
-        chooser: CardChooser,
-        memory: AwarenessMemory,
+        config: CardsConfig,
+        cache: CardCache,
+        selector: CardSelector,
+        memory: CardMemory,
         auditor: Auditor,
         *,
         tell: Tell,
@@ -49,16 +180,16 @@ class Awareness(Service):
 
         Args:
             config: what the operator says.
-            shelf: the cards in force.
-            chooser: chooses among them.
+            cache: the cards in force.
+            selector: selects among them.
             memory: the switch, the sessions of a day, the latest injections.
             auditor: is told of each injection.
             tell: pushes an event to those who may see it.
             clock: the wall clock, which must not go back while this runs.
         """
         self.config = config
-        self.shelf = shelf
-        self._chooser = chooser
+        self.cache = cache
+        self._selector = selector
         self.memory = memory
         self._auditor = auditor
         self._tell = tell
@@ -85,14 +216,16 @@ class Awareness(Service):
             "second_scorer": self.config.second_scorer,
         }
 
-    async def select(self, caller: Caller, question: Question) -> Chosen:
+    async def select(self, caller: Recipient, question: Question) -> CardAnswer:
         """What a conversation calls for; nothing is counted or written down."""
         mode = self._mode_for(caller, question)
-        return Chosen(mode=mode) if mode == "off" else await self._chosen(caller, question, mode)
+        return (
+            CardAnswer(mode=mode) if mode == "off" else await self._chosen(caller, question, mode)
+        )
 
     async def inject(
-        self, caller: Caller, question: Question, files: Sequence[Mapping[str, Any]]
-    ) -> tuple[Chosen, list[dict[str, Any]]]:
+        self, caller: Recipient, question: Question, files: Sequence[Mapping[str, Any]]
+    ) -> tuple[CardAnswer, list[dict[str, Any]]]:
         """The files with the cards among them, or as they came.
 
         Raises:
@@ -104,39 +237,39 @@ class Awareness(Service):
         if mode == "held_back":
             self.memory.ledger.count(key, self._clock(), injected=False)
         if mode not in ("on", "monitor"):
-            return Chosen(mode=mode), same
+            return CardAnswer(mode=mode), same
         chosen = await self._chosen(caller, question, mode)
         if await self._is_too_many(key, chosen):
-            return Chosen(mode="stopped"), same
+            return CardAnswer(mode="stopped"), same
         if not await self._write(caller, question, chosen):
-            return Chosen(mode=mode, scorer=chosen.scorer), same
+            return CardAnswer(mode=mode, scorer=chosen.scorer), same
         self._note(caller, question, chosen)
         if mode == "monitor":
             return chosen, same
         text = text_of(chosen.selection.injected)
         return chosen, injected(files, text, self.config.position)
 
-    async def _chosen(self, caller: Caller, question: Question, mode: Mode) -> Chosen:
-        selection, scorer = await self._chooser.choose(caller, question)
-        return Chosen(mode=mode, selection=selection, scorer=scorer)
+    async def _chosen(self, caller: Recipient, question: Question, mode: Mode) -> CardAnswer:
+        selection, scorer = await self._selector.select(caller, question)
+        return CardAnswer(mode=mode, selection=selection, scorer=scorer)
 
-    def _mode_for(self, caller: Caller, question: Question) -> Mode:
+    def _mode_for(self, caller: Recipient, question: Question) -> Mode:
         share = share_of(self.config.rollout, question.session_type)
         if self.mode in ("on", "monitor") and not is_chosen(key_of(caller, question), share):
             return "held_back"
         return self.mode
 
-    async def visible(self, caller: Caller) -> dict[str, ReadyCard]:
+    async def visible(self, caller: Recipient) -> dict[str, ReadyCard]:
         """The cards that a caller may be given, by id; without those in quarantine."""
         return {
             one.card.id: one
-            for one in (await self.shelf.cards()).cards
+            for one in (await self.cache.cards()).cards
             if not one.is_quarantined and caller.may_have(one.card)
         }
 
     # ---- counting and writing ----
 
-    async def _is_too_many(self, key: str, chosen: Chosen) -> bool:
+    async def _is_too_many(self, key: str, chosen: CardAnswer) -> bool:
         """Count a session, and stop everything when that was one too many.
 
         What the operator forces on every session is no sign of cards that match too much.
@@ -167,7 +300,7 @@ class Awareness(Service):
                     raise
                 log.warning("awareness_switch_not_kept", problem=error.message)
 
-    async def _write(self, caller: Caller, question: Question, chosen: Chosen) -> bool:
+    async def _write(self, caller: Recipient, question: Question, chosen: CardAnswer) -> bool:
         """Write the audit line; what cannot be written down is not injected."""
         given = chosen.selection.injected
         if not given:
@@ -196,7 +329,7 @@ class Awareness(Service):
         log.info("cards_injected", principal=caller.principal, **details)
         return True
 
-    def _note(self, caller: Caller, question: Question, chosen: Chosen) -> None:
+    def _note(self, caller: Recipient, question: Question, chosen: CardAnswer) -> None:
         self.memory.note(
             Turn(
                 at=self._clock(),
@@ -210,5 +343,38 @@ class Awareness(Service):
         )
 
 
-def _audited(one: Injected) -> dict[str, Any]:
+def _shortened(selection: Selection, over: int) -> Selection:
+    """The selection without as many of the last cards as have so many tokens."""
+    kept, left_out = list(selection.injected), list(selection.skipped)
+    while kept and over > 0:
+        last = kept.pop()
+        over -= max(1, last.tokens)
+        left_out.append(
+            SkippedCard(
+                id=last.id,
+                reason="over_budget",
+                relevance=last.relevance,
+                tokens=last.tokens,
+                matches=last.matches,
+            )
+        )
+    return Selection(
+        injected=tuple(kept),
+        skipped=tuple(sorted(left_out, key=lambda one: one.id)),
+        budget=selection.budget,
+        truncated=True,
+    )
+
+
+def key_of(caller: Recipient, question: Question) -> str:
+    """What stands for a session, whoever else has one of that name."""
+    return session_key(caller.principal, question.session)
+
+
+def text_of(cards: Sequence[InjectedCard]) -> str:
+    """The text of the file that is injected; empty without cards."""
+    return rendered([(one.name, one.text) for one in cards]) if cards else ""
+
+
+def _audited(one: InjectedCard) -> dict[str, Any]:
     return {"id": one.id, "relevance": round(one.relevance, 4), "tokens": one.tokens}

@@ -6,7 +6,9 @@ nor a readable one stands finds nothing.
 """
 
 import re
-from collections.abc import Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from threading import Lock
 
 import msgspec
 
@@ -21,8 +23,10 @@ from remit.features.discovery.embedding import (
     spread,
 )
 from remit.features.discovery.graph import BOOST
+from remit.features.discovery.index import Indexer
 from remit.features.discovery.texts import clauses, shortened
 from remit.features.discovery.view import View
+from remit.model.descriptor import Descriptor
 from remit.text.words import words
 
 MIN_RELEVANCE = 0.3
@@ -36,6 +40,8 @@ _STRANGERS, _NEAR = 0.05, 0.15
 _REQUESTS = 4_096
 """Texts whose vectors are remembered."""
 _ALMOST = 0.99
+_VIEWS = 32
+"""Sets of texts whose index is kept: callers with the same capabilities share one."""
 _PENALTY = 0.3
 """What a descriptor that always failed loses."""
 
@@ -182,3 +188,41 @@ def with_company(hits: Sequence[Hit], view: View, among: Flags, limit: int) -> l
                 left -= 1
                 found.append(Hit(row, hit.relevance * BOOST * weight, pulled_in_by=hit.row))
     return found
+
+
+class TextRanker:
+    """Ranks texts against messages; may be called from several threads."""
+
+    def __init__(self, make_indexer: Callable[[], Indexer]) -> None:
+        self._make_indexer = make_indexer
+        self._indexer: Indexer | None = None
+        self._ranker: Ranker | None = None
+        self._views: OrderedDict[tuple[str, ...], View] = OrderedDict()
+        self._lock = Lock()
+
+    def __call__(self, messages: Sequence[str], texts: Sequence[str]) -> Sequence[float]:
+        """The relevance of each text, from 0 to 1."""
+        if not texts:
+            return []
+        with self._lock:
+            view, ranker = self._view(tuple(texts))
+            scores = ranker.scores(view, "\n".join(messages), view.allowed)
+        return [min(1.0, max(0.0, float(score))) for score in scores]
+
+    def _view(self, texts: tuple[str, ...]) -> tuple[View, Ranker]:
+        if self._indexer is None or self._ranker is None:
+            self._indexer = self._make_indexer()
+            self._ranker = Ranker(self._indexer.embedder)
+        found = self._views.get(texts)
+        if found is None:
+            # The index is ordered by id, and no request can name an id with a NUL in it.
+            described = [
+                Descriptor(id=f"\0{at:06}", kind="skill", name="", description=text)
+                for at, text in enumerate(texts)
+            ]
+            index = self._indexer.build(described)
+            found = self._views[texts] = View(index, np.ones(len(index), np.bool_))
+            if len(self._views) > _VIEWS:
+                self._views.popitem(last=False)
+        self._views.move_to_end(texts)
+        return found, self._ranker

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from remit.errors import DeniedError, ExceedsParentError, InvalidDataError, NotFoundError
-from remit.features.cards import review_events as review_cards
+from remit.features.cards.events import decide_review, listed_reviews
 from remit.features.reviews import capability_events as review_capabilities
 from remit.features.reviews.approvals import Approvals
 from remit.kernel.authority.approvals import APPROVAL, CAPABILITY, CARD, Pair, card_in
@@ -53,7 +53,7 @@ async def list_(
     if CAPABILITY in kinds and not after:
         items += review_capabilities.listed(ctx, decided)
     if CARD in kinds and not after:
-        items += await review_cards.listed(ctx, decided)
+        items += await listed_reviews(ctx, decided)
     if TOOL in kinds and not after:
         from remit.features.upstreams import reviews as review_tools  # noqa: PLC0415 - with the daemon only
 
@@ -162,7 +162,7 @@ async def decide(
     """
     card = card_in(id)
     if card is not None:
-        return await review_cards.decide(ctx, card, _DECIDED[decision], note)
+        return await decide_review(ctx, card, _DECIDED[decision], note)
     if id.startswith(f"{TOOL}:"):
         from remit.features.upstreams import reviews as review_tools  # noqa: PLC0415 - the same
 

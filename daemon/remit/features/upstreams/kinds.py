@@ -8,8 +8,15 @@ from typing import Any
 
 import msgspec
 
-from remit.config.strict.kinds import BAD, ChoiceKind, Field, RecordKind, Report, TextKind
-from remit.config.strict.more_kinds import DistinctKind
+from remit.config.strict.kinds import (
+    BAD,
+    ChoiceKind,
+    DistinctKind,
+    Field,
+    RecordKind,
+    Report,
+    TextKind,
+)
 from remit.config.strict.yaml import Mapping, Node, Scalar
 from remit.features.upstreams.secrets import is_secret_text, looks_secret
 from remit.model.event import EFFECTS

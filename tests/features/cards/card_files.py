@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from remit.features.cards.folder import ReadyCard
-from remit.model.card import Card, Triggers
+from remit.features.cards.card import Card, Triggers
+from remit.features.cards.library import ReadyCard
 
 
 def write_card(  # noqa: PLR0913 - one for each key that tests turn

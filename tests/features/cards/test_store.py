@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remit.features.cards.rollout import DAY, MAX_SESSIONS, Ledger, is_chosen, session_key, share_of
+from remit.features.cards.scorers import is_chosen, session_key, share_of
+from remit.features.cards.store import DAY, MAX_SESSIONS, Ledger
 
 KEYS = [session_key("ann", str(number)) for number in range(2_000)]
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remit.errors import InvalidDataError
-from remit.features.cards.inject import FILE, HEADING, OTHER_FILE, POSITIONS, injected, rendered
+from remit.features.cards.views import FILE, HEADING, OTHER_FILE, POSITIONS, injected, rendered
 
 TEXT = rendered([("Mail", "Mail goes out by the relay.")])
 

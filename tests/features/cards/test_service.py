@@ -10,16 +10,14 @@ from tests.fakes import NO_CARDS, Desk, built_in_handlers, starter_files
 
 from remit.config.definitions.files import edited
 from remit.errors import StoreError
-from remit.features.cards.config import AwarenessConfig
-from remit.features.cards.inject import FILE
+from remit.features.cards.card import Card
 from remit.features.cards.library import CardLibrary, CardRoot
-from remit.features.cards.memory import AwarenessMemory
-from remit.features.cards.reviews import CardReviews
 from remit.features.cards.scorers import Scorers, load_scorers
-from remit.features.cards.service import Awareness
-from remit.features.cards.window import Window
-from remit.features.cards.words import Score
-from remit.model.card import Card
+from remit.features.cards.select import CardsConfig
+from remit.features.cards.service import Cards
+from remit.features.cards.store import CardMemory, CardReviews
+from remit.features.cards.views import FILE
+from remit.features.cards.words import Score, Window
 
 FILES = [{"path": "AGENTS.md", "content": "be kind"}, {"path": "TOOLS.md", "content": "none"}]
 ABOUT_MAIL = ["please send an e-mail by the mail relay"]
@@ -47,7 +45,7 @@ class Shelf:
             NO_CARDS,
             make_library=lambda: CardLibrary([CardRoot(self.folder, "operator")]),
             make_scorers=make_scorers,
-            config=AwarenessConfig(**config),
+            config=CardsConfig(**config),
         )
         return Desk(built_in_handlers(), starter_files(), cards=cards)
 
@@ -99,7 +97,7 @@ async def test_selecting_tells_the_same_and_counts_nothing(shelf: Shelf) -> None
     chosen = await desk.ask("observer", "awareness:select", {"messages": ABOUT_MAIL})
     assert {**chosen, "files": ...}.keys() == (await inject(desk)).keys()
     assert given(chosen) == ["mail"]
-    assert desk.kernel.service(Awareness).memory.ledger.share(0.0) == (1, 1)  # the injection
+    assert desk.kernel.service(Cards).memory.ledger.share(0.0) == (1, 1)  # the injection
 
 
 async def test_messages_may_come_with_their_roles(shelf: Shelf) -> None:
@@ -115,7 +113,7 @@ async def test_every_text_that_is_injected_is_inside_the_budget(shelf: Shelf) ->
         answer = await inject(desk, token_budget=budget)
         assert answer["truncated"]
         content = next((f["content"] for f in answer["files"] if f["path"] == FILE), "")
-        count = desk.kernel.service(Awareness)._chooser._count
+        count = desk.kernel.service(Cards)._selector._count
         assert count(content) <= budget
         assert bool(content) == bool(given(answer)) == (budget > 60)
 
@@ -208,7 +206,7 @@ async def test_too_many_injections_stop_themselves_and_an_operator_starts_them_a
         told.append(event)
         return 1
 
-    desk.kernel.service(Awareness)._tell = tell
+    desk.kernel.service(Cards)._tell = tell
     for number in range(19):
         assert (await inject(desk, session=f"s{number}"))["mode"] == "on"
     stopped = await inject(desk, session="s19")
@@ -216,7 +214,7 @@ async def test_too_many_injections_stop_themselves_and_an_operator_starts_them_a
     assert told == ["awareness:stopped"]
     assert (await desk.ask("observer", "awareness:cards"))["mode"] == "stopped"
 
-    again = AwarenessMemory(desk.kernel.store, "on")  # a restart
+    again = CardMemory(desk.kernel.store, "on")  # a restart
     await again.load()
     assert not again.switch.on
     assert "20 of 20 sessions" in again.switch.reason
@@ -239,9 +237,9 @@ async def test_what_is_forced_on_everybody_does_not_count_as_too_many(shelf: She
 async def test_counts_survive_a_restart_and_begin_anew_in_another_mode(shelf: Shelf) -> None:
     desk = shelf.make()
     await inject(desk, session="one")
-    await desk.kernel.service(Awareness).memory.write()
+    await desk.kernel.service(Cards).memory.write()
     for mode, expected in (("on", (1, 1)), ("monitor", (0, 0))):
-        memory = AwarenessMemory(desk.kernel.store, mode)
+        memory = CardMemory(desk.kernel.store, mode)
         await memory.load()
         assert memory.ledger.share(0.0) == expected
         assert [turn.injected for turn in memory.turns] == [("mail",)]
@@ -251,7 +249,7 @@ async def test_a_switch_whose_record_is_damaged_is_off(shelf: Shelf) -> None:
     desk = shelf.make()
     await desk.kernel.store.blob_put("awareness_switch", b"\xc1")
     await desk.kernel.store.blob_put("awareness", b"\xc1")
-    await desk.kernel.service(Awareness).memory.load()
+    await desk.kernel.service(Cards).memory.load()
     assert (await inject(desk))["mode"] == "stopped"
 
 
@@ -340,7 +338,7 @@ async def test_a_scorer_that_is_not_there_is_replaced_by_the_usual_one(shelf: Sh
 
 async def test_a_library_that_cannot_be_read_gives_the_files_back(shelf: Shelf) -> None:
     desk = shelf.make()
-    desk.kernel.service(Awareness).shelf._make_library = lambda: 1 / 0  # type: ignore[assignment, return-value]
+    desk.kernel.service(Cards).cache._make_library = lambda: 1 / 0  # type: ignore[assignment, return-value]
     assert (await inject(desk))["files"] == FILES
     assert (await desk.ask("operator", "awareness:cards"))["items"] == []
     assert await review(desk) == []
@@ -388,7 +386,7 @@ async def test_a_suspicious_card_waits_for_a_decision_about_exactly_its_content(
     assert (await decide(desk, "approve")).error.code == "conflict"
 
     shelf.put("poisoned", POISON + " Now!", triggers={"keywords": ["mail"]})
-    desk.kernel.service(Awareness).shelf.changed()
+    desk.kernel.service(Cards).cache.changed()
     assert given(await inject(desk)) == ["mail"]
     assert len(await review(desk)) == 1
 

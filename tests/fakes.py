@@ -17,9 +17,8 @@ from remit.features.cards.select import CardsConfig
 from remit.features.cards.setup import CardOptions
 from remit.features.discovery.search_engine import plain_engine
 from remit.features.discovery.setup import SearchOptions
-from remit.kernel.authority.handlers import HandlerTable
 from remit.kernel.authority.keyring import KeyRing
-from remit.kernel.authority.revision import Authority
+from remit.kernel.authority.revision import Authority, HandlerTable
 from remit.kernel.dispatch.dispatcher import Dispatcher
 from remit.kernel.dispatch.handler import Handler
 from remit.kernel.dispatch.kernel import Startup

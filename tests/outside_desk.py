@@ -16,9 +16,8 @@ from remit.features.upstreams.client.state import CallOutcome, Health, Listing, 
 from remit.features.upstreams.router import UpstreamRouter, upstream_handler
 from remit.features.upstreams.server import UpstreamSources, restore_servers
 from remit.features.upstreams.service import Upstreams
-from remit.kernel.authority.handlers import HandlerTable
 from remit.kernel.authority.keyring import KeyRing
-from remit.kernel.authority.revision import Authority
+from remit.kernel.authority.revision import Authority, HandlerTable
 from remit.kernel.dispatch.dispatcher import Dispatcher
 from remit.model.agent import Agent, AgentSpec
 from remit.model.principal import OPERATOR, Principal

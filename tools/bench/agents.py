@@ -31,9 +31,8 @@ from tests.fakes import built_in_handlers, starter_files  # noqa: E402
 from remit.app.kernel import build_services, make_kernel  # noqa: E402
 from remit.app.store import SqliteStore  # noqa: E402
 from remit.config.settings.load import load_settings  # noqa: E402
-from remit.kernel.authority.handlers import HandlerTable  # noqa: E402
 from remit.kernel.authority.keyring import KeyRing  # noqa: E402
-from remit.kernel.authority.revision import Authority  # noqa: E402
+from remit.kernel.authority.revision import Authority, HandlerTable  # noqa: E402
 from remit.kernel.dispatch.dispatcher import Dispatcher  # noqa: E402
 from remit.kernel.dispatch.kernel import Startup  # noqa: E402
 from remit.model.principal import OPERATOR, Principal  # noqa: E402

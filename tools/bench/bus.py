@@ -22,14 +22,14 @@ use_checkout()
 from fanout import EVENT, BODY, fan_rows, make_authority
 from remit.model.event import Notice
 from remit.model.names import EventPattern
-from remit.kernel.bus.delivery import Courier
+from remit.kernel.bus.delivery import Delivery
 
 SUBSCRIPTIONS = 200
 NAMESPACES = 20
 EMITS = 2_000
 ROUNDS = 100
 EMIT = f"bus emit, {SUBSCRIPTIONS} subscriptions, {SUBSCRIPTIONS // NAMESPACES} hear"
-PUBLISH = "courier.publish, the same with the live grants checked"
+PUBLISH = "delivery.publish, the same with the live grants checked"
 
 Emit = Callable[[], Any]
 
@@ -61,9 +61,9 @@ class Post:
 
 def emit_rows(report: Report) -> None:
     """One event that ten of 200 subscriptions cover, told to all ten."""
-    courier, told = crowd()
+    delivery, told = crowd()
     notice = Notice(EVENT, BODY, "ann", 0.0)
-    runs = own_runs(courier, told, notice)
+    runs = own_runs(delivery, told, notice)
     for name, make in PEERS.items():
         try:
             runs[name] = make(told, notice)
@@ -78,9 +78,9 @@ def emit_rows(report: Report) -> None:
             report.faster(what, against, times[name] / times[run], at_least=asked)
 
 
-def own_runs(courier: Courier, told: list[Hearer], notice: Notice) -> dict[str, Emit]:
+def own_runs(delivery: Delivery, told: list[Hearer], notice: Notice) -> dict[str, Emit]:
     """The yardstick, the bus alone, and the bus with the grants looked at."""
-    bus, cache = courier.bus, {EVENT: tuple(told)}
+    bus, cache = delivery.bus, {EVENT: tuple(told)}
 
     def bare() -> None:
         for hearer in cache[EVENT]:
@@ -91,20 +91,20 @@ def own_runs(courier: Courier, told: list[Hearer], notice: Notice) -> dict[str, 
             hearer.hear(notice)
 
     def checked() -> None:
-        courier.publish(EVENT, BODY, "ann")
+        delivery.publish(EVENT, BODY, "ann")
 
     return {"bare": bare, "ours": ours, "checked": checked}
 
 
-def crowd() -> tuple[Courier, list[Hearer]]:
-    """A courier with its subscribers, and those among them that the event is for."""
+def crowd() -> tuple[Delivery, list[Hearer]]:
+    """A delivery with its subscribers, and those among them that the event is for."""
     hearers = [Hearer(f"agent{at}") for at in range(SUBSCRIPTIONS)]
     texts = ["message:*", *(f"area{at}:*" for at in range(1, NAMESPACES))]
-    courier = Courier(make_authority([hearer.name for hearer in hearers]), time.time)
-    courier.post = Post()
+    delivery = Delivery(make_authority([hearer.name for hearer in hearers]), time.time)
+    delivery.post = Post()
     for at, hearer in enumerate(hearers):
-        courier.bus.subscribe(hearer, patterns=[EventPattern.parse(texts[at % NAMESPACES])])
-    return courier, hearers[::NAMESPACES]
+        delivery.bus.subscribe(hearer, patterns=[EventPattern.parse(texts[at % NAMESPACES])])
+    return delivery, hearers[::NAMESPACES]
 
 
 def fastest(runs: dict[str, Emit], told: list[Hearer]) -> dict[str, float]:

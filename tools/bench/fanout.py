@@ -29,9 +29,8 @@ from remit.config.definitions.files import (  # noqa: E402
 )
 from remit.faces.zmq.face import serve  # noqa: E402
 from remit.faces.zmq.limits import SocketLimits  # noqa: E402
-from remit.kernel.authority.handlers import HandlerTable  # noqa: E402
-from remit.kernel.authority.revision import Authority  # noqa: E402
-from remit.kernel.bus.delivery import Courier  # noqa: E402
+from remit.kernel.authority.revision import Authority, HandlerTable  # noqa: E402
+from remit.kernel.bus.delivery import Delivery  # noqa: E402
 from remit.kernel.dispatch.call import Call  # noqa: E402
 from remit.kernel.dispatch.registry import Registry  # noqa: E402
 from remit.model.agent import Agent, AgentSpec  # noqa: E402
@@ -76,13 +75,13 @@ class Directory:
 class SubscribeDoor:
     """Subscribes whoever asks for anything."""
 
-    def __init__(self, courier: Courier) -> None:
-        self._courier = courier
+    def __init__(self, delivery: Delivery) -> None:
+        self._delivery = delivery
         self.count = 0
 
     def submit(self, call: Call) -> Answer:
         """Answer at once."""
-        self._courier.bus.subscribe(call.connection, channels=["team"])
+        self._delivery.bus.subscribe(call.connection, channels=["team"])
         self.count += 1
         return Answer(call.request.id, ok=True)
 
@@ -132,22 +131,22 @@ def raw_cost(endpoint: str, fan: int, each: int) -> float:
 
 
 async def our_cost(endpoint: str, fan: int, each: int) -> float:
-    """CPU seconds for each delivery of the real face and courier."""
+    """CPU seconds for each delivery of the real face and delivery."""
     server = new_key("server")
-    courier = Courier(make_authority(["listener"]), time.time)
-    door = SubscribeDoor(courier)
+    delivery = Delivery(make_authority(["listener"]), time.time)
+    door = SubscribeDoor(delivery)
     limits = SocketLimits(high_water=0, backlog=1 << 30, backlog_bytes=1 << 40, linger_ms=0)
     async with serve(
         door, Directory(), endpoint=endpoint, server_key=server.secret_key, limits=limits
     ) as face:
-        courier.post = face
+        delivery.post = face
         with listeners(endpoint, server.public_key, fan, each) as wait:
             with anyio.fail_after(PATIENCE):
                 while door.count < fan:  # noqa: ASYNC110 - a counter has no event
                     await anyio.sleep(0.01)
             before = time.process_time()
             for _ in range(each):
-                if courier.publish_on("team", BODY, "ann") != fan:
+                if delivery.publish_on("team", BODY, "ann") != fan:
                     message = "not everybody was told"
                     raise RuntimeError(message)
                 await anyio.lowlevel.checkpoint()

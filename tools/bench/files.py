@@ -29,9 +29,8 @@ from remit.config.definitions.files import (  # noqa: E402
     starter_dir,
 )
 from remit.config.settings.load import load_settings  # noqa: E402
-from remit.kernel.authority.handlers import HandlerTable  # noqa: E402
 from remit.kernel.authority.keyring import KeyRing  # noqa: E402
-from remit.kernel.authority.revision import Authority  # noqa: E402
+from remit.kernel.authority.revision import Authority, HandlerTable  # noqa: E402
 from remit.kernel.dispatch.dispatcher import Dispatcher  # noqa: E402
 from remit.kernel.dispatch.kernel import Startup  # noqa: E402
 from remit.kernel.dispatch.loading import load_handlers  # noqa: E402

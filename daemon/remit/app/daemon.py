@@ -31,7 +31,7 @@ from remit.faces.zmq.limits import SocketLimits
 from remit.faces.zmq.peers import Peer
 from remit.features.extensions.service import Extensions
 from remit.kernel.audit.head import HeadFile, HeadKeeper
-from remit.kernel.authority.handlers import HandlerTable
+from remit.kernel.authority.revision import HandlerTable
 from remit.kernel.dispatch.dispatcher import Dispatcher
 from remit.kernel.dispatch.handler import Handler
 from remit.kernel.dispatch.kernel import Kernel
@@ -170,7 +170,7 @@ async def run_daemon(
             dispatcher = Dispatcher(kernel, timeout=settings.request_timeout)
             shares = share_descriptors(settings)
             async with (
-                kernel.auditor.denials.flushing(),  # ends last: what is counted is written
+                kernel.audit_log.denials.flushing(),  # ends last: what is counted is written
                 serve(
                     dispatcher,
                     kernel.keyring,
@@ -222,7 +222,7 @@ def _handlers(settings: Settings, features: tuple[Feature, ...]) -> dict[str, Ha
 def _connect(kernel: Kernel, face: SocketFace) -> None:
     """Tell the kernel of connections, and the socket of what it has to say."""
     kernel.keyring.on_revoke = partial(_end, kernel, face.evict)
-    kernel.courier.post = face
+    kernel.delivery.post = face
     kernel.traffic = face.stats
     kernel.load = face.load
     kernel.endpoint = face.endpoint
@@ -301,7 +301,7 @@ async def _watching(
 
 
 def _forget(kernel: Kernel, peer: Peer) -> None:
-    kernel.courier.drop(peer)
+    kernel.delivery.drop(peer)
     kernel.departed(peer.name)
 
 

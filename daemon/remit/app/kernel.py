@@ -10,18 +10,17 @@ from remit.app.workbench import definition_files
 from remit.config.settings.home import Home
 from remit.config.settings.table import Settings
 from remit.kernel.audit.denials import WINDOW
-from remit.kernel.audit.log import Auditor
+from remit.kernel.audit.log import AuditLog
 from remit.kernel.audit.proof import Archive
-from remit.kernel.authority.clock import ForwardClock
-from remit.kernel.authority.handlers import HandlerTable
+from remit.kernel.authority.credentials import ForwardClock
 from remit.kernel.authority.keyring import KeyRing
-from remit.kernel.authority.revision import Authority
-from remit.kernel.authority.session_keeper import SessionKeeper
-from remit.kernel.bus.delivery import Courier
+from remit.kernel.authority.revision import Authority, HandlerTable
+from remit.kernel.authority.session_manager import SessionManager
+from remit.kernel.bus.delivery import Delivery
 from remit.kernel.dispatch.bills import Bills
 from remit.kernel.dispatch.counters import Counters
 from remit.kernel.dispatch.kernel import Kernel, Setup, Startup
-from remit.kernel.dispatch.limits import DENIALS_PER_MINUTE, Meter
+from remit.kernel.dispatch.limits import DENIALS_PER_MINUTE, RateLimiter
 from remit.kernel.dispatch.tool_names import CallerNames
 from remit.kernel.feature import Feature
 from remit.kernel.reload.audit import ConfigAudit
@@ -105,28 +104,28 @@ def make_kernel(  # noqa: PLR0913 - one argument a part
     denials_per_minute: int = DENIALS_PER_MINUTE,
 ) -> Kernel:
     """Put the parts together that every daemon has."""
-    courier = Courier(authority, wall_clock)
-    auditor = Auditor(
+    delivery = Delivery(authority, wall_clock)
+    audit_log = AuditLog(
         store,
         clock=wall_clock,
-        show=courier.show,
+        show=delivery.show,
         sample=audit_sample,
         archive=Archive(audit_folder) if audit_folder else None,
         keep=audit_keep,
         window=denial_window,
     )
-    auditor.denials.is_scarce = lambda: store.is_full
+    audit_log.denials.is_scarce = lambda: store.is_full
     return Kernel(
         authority=authority,
         store=store,
         keyring=keyring,
-        courier=courier,
-        reloader=Reloader(authority, courier, store, ConfigAudit(auditor)),
-        auditor=auditor,
-        sessions=SessionKeeper(store, authority.fleet, wall_clock),
+        delivery=delivery,
+        reloader=Reloader(authority, delivery, store, ConfigAudit(audit_log)),
+        audit_log=audit_log,
+        sessions=SessionManager(store, authority.fleet, wall_clock),
         names=CallerNames(store),
         bills=Bills(store, wall_clock),
-        meter=Meter(clock, denials_per_minute=denials_per_minute),
+        rate_limiter=RateLimiter(clock, denials_per_minute=denials_per_minute),
         counters=Counters(started_at=clock()),
         clock=clock,
         wall_clock=wall_clock,
@@ -150,7 +149,7 @@ async def features_running(
 ) -> AsyncGenerator[None]:
     """Keep what features do beside the faces going, for as long as this is open."""
     async with AsyncExitStack() as stack:
-        await stack.enter_async_context(kernel.auditor.rotating())
+        await stack.enter_async_context(kernel.audit_log.rotating())
         await stack.enter_async_context(kernel.bills.keeping())
         for setup in load_setups(features):
             if setup.run is not None:

@@ -47,7 +47,7 @@ async def test_nobody_hears_what_it_may_not_see() -> None:
         async with world.listen(eve) as ear, world.listen(who) as all_ears:
             secret = await world.call(who, "message:publish", {"channel": "c", "data": 1})
             assert secret.json() == {"delivered": 1}
-            world.desk.kernel.courier.publish("system:health", {}, "operator")
+            world.desk.kernel.delivery.publish("system:health", {}, "operator")
             assert [(await all_ears.event())[0] for _ in "12"] == [
                 "message:publish",
                 "system:health",
@@ -121,7 +121,7 @@ async def test_a_reader_that_does_not_read_misses_events_is_told_so_and_delays_n
         who = await world.headers()
         async with world.listen(who, "?channel=c") as ear:
             for number in range(50):  # nothing is awaited: no stream can send meanwhile
-                world.desk.kernel.courier.publish_on("c", number, "operator")
+                world.desk.kernel.delivery.publish_on("c", number, "operator")
             heard = [await ear.event() for _ in range(5)]
         assert [data["data"]["data"] for _, data in heard[:4]] == [0, 1, 2, 3]
         assert heard[4] == ("gap", {"missed": 46})
@@ -138,7 +138,7 @@ async def test_a_reader_that_never_reads_is_cut() -> None:
             await stream.receive()
             with anyio.fail_after(PATIENCE):
                 while world.face.stats.streams:
-                    world.desk.kernel.courier.publish_on("c", "x" * 60_000, "operator")
+                    world.desk.kernel.delivery.publish_on("c", "x" * 60_000, "operator")
                     await anyio.lowlevel.checkpoint()
             assert world.face.stats.cut >= 1
             await everything(stream)
@@ -154,7 +154,7 @@ async def test_a_stuck_reader_is_cut_when_it_is_shut_out() -> None:
             await stream.receive()
             with anyio.fail_after(PATIENCE):
                 while not world.face.stats.dropped:
-                    world.desk.kernel.courier.publish_on("c", "x" * 60_000, "operator")
+                    world.desk.kernel.delivery.publish_on("c", "x" * 60_000, "operator")
                     await anyio.lowlevel.checkpoint()
                 await world.desk.ask("operator", "key:revoke", {"name": "ann"})
                 while world.face.stats.streams:

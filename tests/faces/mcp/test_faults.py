@@ -171,8 +171,8 @@ async def test_a_change_that_another_host_of_the_agent_sees_first_is_told_all_th
         await world.edit("reader", READER)
         ann = await world.add("ann", "reader")
         async with world.listening(ann, era) as (_, told), world.client(ann, ERAS[1]) as other:
-            courier = world.desk.kernel.courier
-            courier.on_change = lambda _name: None  # it lists before we come to look
+            delivery = world.desk.kernel.delivery
+            delivery.on_change = lambda _name: None  # it lists before we come to look
             await world.edit("reader", WRITER)
             await other.list_tools()
             await told.wait()

@@ -83,7 +83,7 @@ async def test_what_was_listed_and_is_taken_away_is_refused_by_its_event(era: st
             await refused(client, "state_set", {"key": "a", "value": 2})
             await client.list_tools()
             await refused(client, "state_set", {"key": "a", "value": 3})
-        await world.desk.kernel.auditor.denials.flush()
+        await world.desk.kernel.audit_log.denials.flush()
         rows = await denials(world)
         # It was shown that name for that event, so this tells it nothing new.
         assert [(row["event"], row["count"]) for row in rows] == [("state:set", 1)] * 2

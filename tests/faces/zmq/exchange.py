@@ -26,7 +26,7 @@ class Exchange:
         self.world = world
         self.face = world.face
         self.desk = desk
-        self.bus = desk.kernel.courier.bus
+        self.bus = desk.kernel.delivery.bus
 
     def agent(self, name: str, profile: str = "communicator") -> Key:
         key = self.world.stranger(name)
@@ -90,7 +90,7 @@ def _read_all(wires: list[Wire], count: int) -> None:
 async def exchange(folder: Path, *, limits: SocketLimits | None = None) -> AsyncGenerator[Exchange]:
     server = new_key("server")
     desk = Desk(built_in_handlers(), starter_files())
-    courier = desk.kernel.courier
+    delivery = desk.kernel.delivery
     async with serve(
         desk.dispatcher,
         desk.keyring,
@@ -98,8 +98,8 @@ async def exchange(folder: Path, *, limits: SocketLimits | None = None) -> Async
         server_key=server.secret_key,
         limits=limits or SocketLimits(drain_seconds=0.01, linger_ms=0),
     ) as face:
-        courier.post = face
-        face.on_gone = courier.bus.drop
+        delivery.post = face
+        face.on_gone = delivery.bus.drop
 
         def evict(name: str) -> None:
             face.evict(name)

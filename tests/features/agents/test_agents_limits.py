@@ -55,7 +55,7 @@ async def test_a_burst_is_counted_before_the_first_of_it_has_run(family: Family)
     for call in calls[:2]:
         assert (await call.run()).ok  # type: ignore[union-attr]
     assert (await family.answer("kid", "state:list")).ok
-    assert family.kernel.meter.running("kid") == 0
+    assert family.kernel.rate_limiter.running("kid") == 0
 
 
 async def test_a_call_that_is_cancelled_frees_its_place(family: Family) -> None:

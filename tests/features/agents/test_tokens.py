@@ -7,8 +7,8 @@ from tests.fakes import Desk, built_in_handlers, starter_files
 
 from remit.errors import StoreError
 from remit.features.agents.token_keeper import TokenKeeper
+from remit.kernel.authority.credentials import MAX_OF_ONE
 from remit.kernel.authority.keyring import KeyRing
-from remit.kernel.authority.tokens import MAX_OF_ONE
 from remit.model.principal import Bearer
 from remit_client.wire import Answer
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.features.reviews.gated import GatedDesk
 from tests.stores import TemporaryStore
 
-from remit.kernel.audit.log import MAX_BYTES, Auditor, summary
+from remit.kernel.audit.log import MAX_BYTES, AuditLog, summary
 from remit.kernel.audit.proof import Archive
 from remit.kernel.store.records import AuditRow
 
@@ -137,18 +137,18 @@ def test_a_summary_holds_no_long_value_and_no_secret(long: str, secret: str) -> 
 # ---- proof and rotation ----
 
 
-async def filled(folder: Path, *, keep: int, rows: int) -> tuple[Auditor, TemporaryStore]:
+async def filled(folder: Path, *, keep: int, rows: int) -> tuple[AuditLog, TemporaryStore]:
     store = TemporaryStore(clock=lambda: 0.0)
-    auditor = Auditor(
+    audit_log = AuditLog(
         store, clock=lambda: 1.0, show=lambda _: None, archive=Archive(folder), keep=keep
     )
     for number in range(rows):
-        await write(auditor, number)
-    return auditor, store
+        await write(audit_log, number)
+    return audit_log, store
 
 
-async def write(auditor: Auditor, number: int) -> None:
-    await auditor.record(
+async def write(audit_log: AuditLog, number: int) -> None:
+    await audit_log.record(
         principal="ann",
         event="a:b",
         outcome="allowed",
@@ -161,28 +161,28 @@ async def write(auditor: Auditor, number: int) -> None:
 
 async def test_rotation_archives_the_old_rows_and_the_chain_stays_whole(tmp_path: Path) -> None:
     folder = tmp_path / "audit"
-    auditor, store = await filled(folder, keep=10, rows=25)
-    head = (await auditor.verify())["head"]
-    assert await auditor.rotate() == 15
-    await write(auditor, 25)
-    assert await auditor.rotate() == 1
+    audit_log, store = await filled(folder, keep=10, rows=25)
+    head = (await audit_log.verify())["head"]
+    assert await audit_log.rotate() == 15
+    await write(audit_log, 25)
+    assert await audit_log.rotate() == 1
     assert len((await store.audit_query(limit=100)).items) == 10
     for path in folder.iterdir():
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-    verdict = await auditor.verify()
+    verdict = await audit_log.verify()
     assert (verdict["ok"], verdict["rows"]) == (True, 10)
     assert verdict["archived"] == {"files": 2, "rows": 16}
-    assert (await auditor.verify(head))["ok"]
+    assert (await audit_log.verify(head))["ok"]
     archived = (folder / "000000000001-000000000015.jsonl").read_bytes().splitlines()
-    assert (await auditor.verify(msgspec.json.decode(archived[3])["hash"]))["ok"]
-    assert not (await auditor.verify("0" * 63 + "1"))["ok"]
+    assert (await audit_log.verify(msgspec.json.decode(archived[3])["hash"]))["ok"]
+    assert not (await audit_log.verify("0" * 63 + "1"))["ok"]
 
 
 @pytest.mark.parametrize("damage", ["changed", "cut", "garbled", "gone"])
 async def test_a_damaged_archive_is_found(tmp_path: Path, damage: str) -> None:
-    auditor, _ = await filled(tmp_path, keep=2, rows=8)
-    await auditor.rotate()
+    audit_log, _ = await filled(tmp_path, keep=2, rows=8)
+    await audit_log.rotate()
     path = tmp_path / "000000000001-000000000006.jsonl"
     lines = path.read_bytes().splitlines(keepends=True)
     if damage == "changed":
@@ -194,22 +194,22 @@ async def test_a_damaged_archive_is_found(tmp_path: Path, damage: str) -> None:
     else:
         del lines[2]
     path.write_bytes(b"".join(lines))
-    verdict = await auditor.verify()
+    verdict = await audit_log.verify()
     assert not verdict["ok"]
     if damage != "cut":
         assert verdict["first_bad"] == 3
 
 
 async def test_rows_that_a_crash_archived_twice_are_no_damage(tmp_path: Path) -> None:
-    auditor, store = await filled(tmp_path, keep=4, rows=12)
+    audit_log, store = await filled(tmp_path, keep=4, rows=12)
     rows: list[AuditRow] = list(reversed((await store.audit_query(limit=100)).items))
     Archive(tmp_path).write(rows[:5])
-    await auditor.rotate()
-    assert (await auditor.verify())["ok"]
+    await audit_log.rotate()
+    assert (await audit_log.verify())["ok"]
 
 
 async def test_a_folder_that_cannot_be_written_loses_no_row(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way", encoding="utf-8")
-    auditor, store = await filled(tmp_path / "file", keep=4, rows=12)
-    assert await auditor.rotate() == 0
+    audit_log, store = await filled(tmp_path / "file", keep=4, rows=12)
+    assert await audit_log.rotate() == 0
     assert len((await store.audit_query(limit=100)).items) == 12

@@ -42,8 +42,8 @@ class AgentDesk:
 
     def __init__(self, files: Files | None = None) -> None:
         self.desk = Desk(built_in_handlers(), files or starter_files())
-        self.courier = self.desk.kernel.courier
-        self.post = self.courier.post = FakePost()
+        self.delivery = self.desk.kernel.delivery
+        self.post = self.delivery.post = FakePost()
 
     def line(self, name: str, profile: str = "communicator", parent: str | None = None) -> Line:
         """A connection of an agent, which is there from now on."""
@@ -57,4 +57,4 @@ class AgentDesk:
 
     def hang_up(self, line: Line) -> None:
         line.gone = True
-        self.courier.bus.drop(line)
+        self.delivery.bus.drop(line)

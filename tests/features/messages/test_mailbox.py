@@ -33,7 +33,7 @@ class Post(Family):
     def __init__(self) -> None:
         super().__init__()
         self.wire = Wire()
-        self.kernel.courier.post = self.wire
+        self.kernel.delivery.post = self.wire
 
     async def send(self, who: str, to: str, message: Any) -> Any:
         return await self.ask(who, "agent:send_message", {"agent_id": to, "message": message})

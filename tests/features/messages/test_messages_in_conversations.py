@@ -178,4 +178,4 @@ async def test_when_there_is_no_room_those_without_people_go_first(
     assert await board.line("tim").refused("conversation:create") == "limit_exceeded"
     board.desk.authority.fleet.remove(["eve"])
     await open_one(board.line("tim"))
-    assert len(board.courier.conversations) == 2
+    assert len(board.delivery.conversations) == 2

@@ -90,7 +90,7 @@ async def test_who_works_in_a_part_of_the_state_is_not_told_what_has_no_key() ->
     for one in (kim, tim):
         await one.ask("event:subscribe", {"patterns": ["state:*"]})
     for data in ({}, {"key": None}, {"key": 1}, ["team/"], "team/"):
-        board.courier.publish("state:set", data, "daemon")
+        board.delivery.publish("state:set", data, "daemon")
     assert (len(kim.events), len(tim.events)) == (0, 5)
 
 

@@ -11,9 +11,8 @@ from remit.features.reviews.approvals import Approvals
 from remit.features.reviews.capabilities import load_decisions
 from remit.features.reviews.setup import StoredDecisions
 from remit.kernel.authority.approvals import approvals_in
-from remit.kernel.authority.handlers import HandlerTable
 from remit.kernel.authority.keyring import KeyRing
-from remit.kernel.authority.revision import Authority
+from remit.kernel.authority.revision import Authority, HandlerTable
 from remit.kernel.dispatch.dispatcher import Dispatcher
 from remit.kernel.dispatch.registry import Registry
 from remit.model.agent import Agent, AgentSpec

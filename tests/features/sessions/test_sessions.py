@@ -3,7 +3,7 @@
 import pytest
 from tests.features.messages.circle import Circle
 
-from remit.kernel.authority.session_keeper import MAX_NAMES, MAX_OPEN, MAX_STEPS
+from remit.kernel.authority.session_manager import MAX_NAMES, MAX_OPEN, MAX_STEPS
 
 READING = ["state:get", "state:list", "permission:*", "system:*", "session:*"]
 

@@ -20,10 +20,10 @@ async def circle() -> Circle:
 
 def listen(circle: Circle, *names: str) -> list[Listener]:
     listeners = [Listener(name) for name in names]
-    courier = circle.kernel.courier
-    courier.post = FakePost(*listeners)
+    delivery = circle.kernel.delivery
+    delivery.post = FakePost(*listeners)
     for one in listeners:
-        courier.bus.subscribe(one, patterns=[EventPattern.parse("state:*")])
+        delivery.bus.subscribe(one, patterns=[EventPattern.parse("state:*")])
     return listeners
 
 
@@ -33,7 +33,7 @@ def heard(listener: Listener) -> list[Any]:
 
 async def test_a_bound_agent_hears_no_more_of_what_its_session_took(circle: Circle) -> None:
     boss, kid = listen(circle, "boss", "kid")
-    publish = circle.kernel.courier.publish
+    publish = circle.kernel.delivery.publish
     assert publish("state:set", 1, "boss") == 2
     await circle.narrow("boss", "s", disallowed_tools=["state:set"])
     assert publish("state:set", 2, "boss") == 1
@@ -52,7 +52,7 @@ async def test_what_a_request_names_does_not_reach_what_is_pushed(circle: Circle
     """Nothing pushed belongs to a request; only what binds an agent counts."""
     (boss,) = listen(circle, "boss")
     await circle.narrow("boss", "s", disallowed_tools=["state:set"])
-    circle.kernel.courier.publish("state:set", 1, "boss")
+    circle.kernel.delivery.publish("state:set", 1, "boss")
     assert heard(boss) == [1]
 
 

@@ -157,7 +157,7 @@ async def test_what_cannot_be_written_down_is_not_trusted(tmp_path: Path) -> Non
 async def test_more_events_than_there_is_room_for_are_reported_and_none_comes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("remit.kernel.authority.handlers.MAX_EVENTS", 2)
+    monkeypatch.setattr("remit.kernel.authority.revision.MAX_EVENTS", 2)
     desk = OutsideDesk(tmp_path, FREE, msgspec.structs.replace(FREE, name="more", command="more"))
     desk.tools["free"] = [FIND, KEEP]
     desk.tools["more"] = [UpstreamTool(name="add_it", input_schema={"type": "object"})]
@@ -179,7 +179,7 @@ async def test_more_events_than_there_is_room_for_are_reported_and_none_comes(
 async def test_a_changed_tool_leaves_even_when_what_comes_with_it_has_no_room(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("remit.kernel.authority.handlers.MAX_EVENTS", 2)
+    monkeypatch.setattr("remit.kernel.authority.revision.MAX_EVENTS", 2)
     desk = OutsideDesk(tmp_path, FREE)
     desk.tools["free"] = [FIND, KEEP]
     async with desk.open():

@@ -266,7 +266,7 @@ async def test_the_same_attempt_again_is_a_count_under_the_decision_it_is_answer
     desk.kernel.provide(WebAccess())
     urls = ["http://127.0.0.1:8080/a"] * 3 + ["http://127.0.0.1:8080/b"]
     answers = [await desk.answer("free", EVENT, {"url": url}) for url in urls]
-    await desk.kernel.auditor.denials.flush()
+    await desk.kernel.audit_log.denials.flush()
     rows = (await desk.ask("operator", "audit:query", {"event": EVENT}))["items"]
     found = sorted((row["details"]["url"][-1], row["count"]) for row in rows)
     assert found == [("a", 1), ("a", 2), ("b", 1)]

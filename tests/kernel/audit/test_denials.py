@@ -51,7 +51,7 @@ async def refused(desk: Desk, who: str, event: str) -> Answer:
 async def test_repeats_of_a_denial_are_one_row_with_their_count(desk: Desk) -> None:
     answers = [await refused(desk, "free", "state:set") for _ in range(50)]
     (first,) = await rows(desk)
-    await desk.kernel.auditor.denials.flush()
+    await desk.kernel.audit_log.denials.flush()
     again, repeats = await rows(desk)
     assert again == first
     assert (first["count"], repeats["count"]) == (1, 49)
@@ -71,7 +71,7 @@ async def test_another_event_is_another_denial(desk: Desk) -> None:
 
 
 async def test_a_window_without_a_repeat_ends_the_count(desk: Desk) -> None:
-    denials = desk.kernel.auditor.denials
+    denials = desk.kernel.audit_log.denials
     for _ in range(2):
         await refused(desk, "free", "state:set")
         await refused(desk, "free", "state:set")
@@ -84,7 +84,7 @@ async def test_a_window_without_a_repeat_ends_the_count(desk: Desk) -> None:
 async def test_a_call_that_is_refused_counts_against_the_calls_of_a_minute(desk: Desk) -> None:
     codes = [(await refused(desk, "limited", f"secret:n{number}")).error for number in range(200)]
     assert [error.code for error in codes if error] == ["denied"] * 10 + ["limit_exceeded"] * 190
-    await desk.kernel.auditor.denials.flush()
+    await desk.kernel.audit_log.denials.flush()
     found = await rows(desk)
     assert len(found) == 12
     assert sum(row["count"] for row in found) == 200
@@ -108,7 +108,7 @@ async def test_who_has_no_limits_has_a_bound_on_denials_and_keeps_its_rights(des
 
 
 async def test_what_cannot_be_written_is_counted_and_written_later(desk: Desk, store: Full) -> None:
-    denials = desk.kernel.auditor.denials
+    denials = desk.kernel.audit_log.denials
     store.full = True
     for _ in range(3):
         await refused(desk, "free", "state:set")

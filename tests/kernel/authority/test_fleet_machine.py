@@ -156,10 +156,10 @@ class FleetMachine(RuleBasedStateMachine):
         self.keys: dict[str, str] = {}
         """Every key that anybody ever had, with its name."""
         self.lines = [Listener(name) for name in NAMES]
-        courier = self.family.kernel.courier
-        courier.post = FakePost(*self.lines)
+        delivery = self.family.kernel.delivery
+        delivery.post = FakePost(*self.lines)
         for one in self.lines:
-            courier.bus.subscribe(one, patterns=[EventPattern.parse("*")])
+            delivery.bus.subscribe(one, patterns=[EventPattern.parse("*")])
 
     @initialize()
     def a_line_of_three(self) -> None:
@@ -343,11 +343,11 @@ class FleetMachine(RuleBasedStateMachine):
 
     @invariant()
     def what_is_published_reaches_exactly_those_who_may_see_it(self) -> None:
-        courier = self.family.kernel.courier
+        delivery = self.family.kernel.delivery
         for event in PUBLISHED:
             for one in self.lines:
                 one.heard.clear()
-            told = self.portal.call(courier.publish, event, {"key": "k"}, "operator")
+            told = self.portal.call(delivery.publish, event, {"key": "k"}, "operator")
             heard = {one.name for one in self.lines if one.heard}
             assert heard == {name for name in NAMES if event in self.model.may(name)}
             assert told == len(heard)

@@ -13,7 +13,7 @@ from tests.listeners import FakePost, Listener
 
 from remit.config.definitions.files import Files
 from remit.kernel.bus import delivery as couriers
-from remit.kernel.bus.delivery import Courier
+from remit.kernel.bus.delivery import Delivery
 from remit.model.agent import Agent, AgentSpec
 from remit.model.grant import Narrowing, Session
 from remit.model.names import EventPattern
@@ -29,10 +29,10 @@ def files(**profiles: str) -> Files:
     return texts(REVIEWED + SESSIONS, **(PROFILES | profiles))
 
 
-def listen(courier: Courier, name: str, *asked: str) -> Listener:
+def listen(delivery: Delivery, name: str, *asked: str) -> Listener:
     """A connection that has just asked for patterns."""
     listener = Listener(name)
-    courier.bus.subscribe(listener, patterns=[EventPattern.parse(text) for text in asked])
+    delivery.bus.subscribe(listener, patterns=[EventPattern.parse(text) for text in asked])
     return listener
 
 
@@ -81,11 +81,11 @@ async def close_the_session(circle: Circle, _kim: Listener) -> None:
 
 
 async def unsubscribe(circle: Circle, kim: Listener) -> None:
-    circle.kernel.courier.bus.unsubscribe(kim, patterns=[EventPattern.parse("system:*")])
+    circle.kernel.delivery.bus.unsubscribe(kim, patterns=[EventPattern.parse("system:*")])
 
 
 async def hang_up(circle: Circle, kim: Listener) -> None:
-    circle.kernel.courier.bus.drop(kim)
+    circle.kernel.delivery.bus.drop(kim)
 
 
 @pytest.mark.parametrize(
@@ -102,55 +102,55 @@ async def test_what_is_taken_between_two_messages_stops_the_second(change: Chang
     await circle.open("cleo", "job")
     await circle.spawn("cleo", "ann", "boss", session="job")
     await circle.spawn("ann", "kim", "boss")
-    courier = circle.kernel.courier
-    kim = listen(courier, "kim", "system:*")
-    courier.post = FakePost(kim)
-    assert [courier.publish(EVENT, at, "x") for at in range(3)] == [1, 1, 1]
+    delivery = circle.kernel.delivery
+    kim = listen(delivery, "kim", "system:*")
+    delivery.post = FakePost(kim)
+    assert [delivery.publish(EVENT, at, "x") for at in range(3)] == [1, 1, 1]
     await change(circle, kim)
-    assert [courier.publish(EVENT, at, "x") for at in range(3)] == [0, 0, 0]
+    assert [delivery.publish(EVENT, at, "x") for at in range(3)] == [0, 0, 0]
     assert [data for event, data in kim.events if event == EVENT] == [0, 1, 2]
 
 
 async def test_what_is_given_between_two_messages_lets_the_second_through() -> None:
     circle = Circle(files())
     await circle.client("cleo", "boss")
-    courier = circle.kernel.courier
-    courier.post = FakePost(listen(courier, "cleo", "system:*"))
-    assert courier.publish(EVENT, 1, "x") == courier.publish(EVENT, 2, "x") == 0
+    delivery = circle.kernel.delivery
+    delivery.post = FakePost(listen(delivery, "cleo", "system:*"))
+    assert delivery.publish(EVENT, 1, "x") == delivery.publish(EVENT, 2, "x") == 0
     await circle.ask("operator", "review:decide", {"id": "boss/web", "decision": "approve"})
-    assert courier.publish(EVENT, 3, "x") == 1
+    assert delivery.publish(EVENT, 3, "x") == 1
 
 
 async def test_a_key_of_the_state_is_looked_at_in_every_message() -> None:
     circle = Circle(files())
     await circle.client("cleo", "corner")
-    courier = circle.kernel.courier
-    courier.post = FakePost(listen(courier, "cleo", "state:*"))
+    delivery = circle.kernel.delivery
+    delivery.post = FakePost(listen(delivery, "cleo", "state:*"))
     keys = ["team/a/x", "team/b/x", "shared/x", "team/b/x", "team/a/x"]
-    told = [courier.publish("state:set", {"key": key}, "x") for key in keys]
+    told = [delivery.publish("state:set", {"key": key}, "x") for key in keys]
     assert told == [1, 0, 1, 0, 1]
 
 
 def test_a_flood_of_event_names_is_not_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(couriers, "_REMEMBERED", 20)
     desk = Desk(built_in_handlers(), files())
-    courier = desk.kernel.courier
-    courier.post = FakePost(*(listen(courier, OPERATOR_ID, "*") for _ in range(4)))
+    delivery = desk.kernel.delivery
+    delivery.post = FakePost(*(listen(delivery, OPERATOR_ID, "*") for _ in range(4)))
     for at in range(100):
-        courier.publish(f"no:such{at}", None, "x")
-        assert courier.publish("system:health", at, "x") == 4
-        remembered = courier.bus.remembered
+        delivery.publish(f"no:such{at}", None, "x")
+        assert delivery.publish("system:health", at, "x") == 4
+        remembered = delivery.bus.remembered
         assert len(remembered) + sum(map(len, remembered.values())) <= 20
 
 
 def test_a_connection_that_is_gone_is_not_kept() -> None:
     desk = Desk(built_in_handlers(), files())
-    courier = desk.kernel.courier
-    operator = listen(courier, OPERATOR_ID, "*")
-    courier.post = FakePost(operator)
-    assert courier.publish("system:health", 1, "x") == 1
-    courier.bus.drop(operator)
-    assert courier.bus.remembered == {}
+    delivery = desk.kernel.delivery
+    operator = listen(delivery, OPERATOR_ID, "*")
+    delivery.post = FakePost(operator)
+    assert delivery.publish("system:health", 1, "x") == 1
+    delivery.bus.drop(operator)
+    assert delivery.bus.remembered == {}
 
 
 # ---- the same as without remembering ----
@@ -176,14 +176,14 @@ STEPS = st.one_of(
 
 
 class Stage:
-    """A courier under changes, beside a model that remembers nothing."""
+    """A delivery under changes, beside a model that remembers nothing."""
 
     def __init__(self) -> None:
         self.desk = Desk(built_in_handlers(), files())
-        self.fleet, self.courier = self.desk.authority.fleet, self.desk.kernel.courier
+        self.fleet, self.delivery = self.desk.authority.fleet, self.desk.kernel.delivery
         self.listeners = {name: Listener(name) for name in NAMES}
         self.asked: dict[str, set[str]] = {name: set() for name in NAMES}
-        self.courier.post = FakePost(*self.listeners.values())
+        self.delivery.post = FakePost(*self.listeners.values())
         self.sessions = 0
 
     def take(self, kind: str, *arguments: Any) -> None:
@@ -217,16 +217,16 @@ class Stage:
     def subscribe(self, name: str, text: str) -> None:
         self.asked[name].add(text)
         listener = self.listeners[name]
-        self.courier.bus.subscribe(listener, patterns=[EventPattern.parse(text)])
+        self.delivery.bus.subscribe(listener, patterns=[EventPattern.parse(text)])
 
     def unsubscribe(self, name: str, text: str) -> None:
         self.asked[name].discard(text)
         listener = self.listeners[name]
-        self.courier.bus.unsubscribe(listener, patterns=[EventPattern.parse(text)])
+        self.delivery.bus.unsubscribe(listener, patterns=[EventPattern.parse(text)])
 
     def drop(self, name: str) -> None:
         self.asked[name].clear()
-        self.courier.bus.drop(self.listeners[name])
+        self.delivery.bus.drop(self.listeners[name])
 
     def may_hear(self, name: str, event: str) -> bool:
         """The rule itself, from a copy of the fleet that has remembered nothing yet."""
@@ -240,7 +240,7 @@ class Stage:
     def heard(self, event: str) -> set[str]:
         """Who is told when it is published now."""
         before = {name: len(one.heard) for name, one in self.listeners.items()}
-        told = self.courier.publish(event, {"key": "k"}, "x")
+        told = self.delivery.publish(event, {"key": "k"}, "x")
         found = {name for name, one in self.listeners.items() if len(one.heard) > before[name]}
         assert told == len(found)
         return found

@@ -65,8 +65,8 @@ class Sky(Desk):
 
     def __init__(self, **profiles: str) -> None:
         super().__init__(built_in_handlers(), texts(CATALOGUE, **PROFILES | profiles))
-        self.post = self.kernel.courier.post = Post()
-        self.kernel.courier.bus.subscribe(Ear(), patterns=[EventPattern.parse("config:*")])
+        self.post = self.kernel.delivery.post = Post()
+        self.kernel.delivery.bus.subscribe(Ear(), patterns=[EventPattern.parse("config:*")])
         for profile in PROFILES:
             self.hire(profile, profile)
 
@@ -210,7 +210,7 @@ async def test_events_do_not_come_when_that_cannot_be_written_down(sky: Sky) -> 
     async def full(*_arguments: Any, **_fields: Any) -> None:
         raise StoreError("the disk is full")
 
-    sky.kernel.auditor.record = full  # type: ignore[method-assign]
+    sky.kernel.audit_log.record = full  # type: ignore[method-assign]
     before = sky.authority.current
     with pytest.raises(StoreError):
         await sky.bring("extension:sky", events("sky:look"))

@@ -16,7 +16,7 @@ from remit.features.discovery.service import Finder, Gathered
 from remit.features.extensions import service as runtime_extensions
 from remit.features.extensions.memory import EXTENSIONS_BLOB, restore
 from remit.features.extensions.service import Extensions
-from remit.kernel.authority.handlers import HandlerTable
+from remit.kernel.authority.revision import HandlerTable
 from remit.kernel.dispatch.dispatcher import Dispatcher
 from remit.kernel.dispatch.loading import bring_in
 from remit.kernel.dispatch.registry import REGISTRY
@@ -372,7 +372,7 @@ async def test_a_full_disk_keeps_no_extension_loaded(hangar: Hangar) -> None:
         raise StoreError("the disk is full")
 
     hangar.kernel.store.blob_put = full  # type: ignore[method-assign]
-    hangar.kernel.auditor.record = full  # type: ignore[method-assign]
+    hangar.kernel.audit_log.record = full  # type: ignore[method-assign]
     refused = await hangar.refusal("loader", "extension:unload", {"id": "kites"})
     assert refused.code == "store_unavailable"
     assert "kite:fly" not in hangar.authority.catalogue.universe.index

@@ -9,8 +9,7 @@ from tests.fakes import texts
 from tests.stores import TemporaryStore
 
 from remit.config.definitions.files import Files, read_files
-from remit.kernel.authority.handlers import HandlerTable
-from remit.kernel.authority.revision import Authority
+from remit.kernel.authority.revision import Authority, HandlerTable
 from remit.kernel.authority.standing import LAST_GOOD
 from remit.kernel.dispatch.registry import Registry
 from remit.kernel.reload.last_good import GRANTS_BLOB

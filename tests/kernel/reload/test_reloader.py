@@ -11,8 +11,7 @@ from remit.errors import StoreError
 from remit.kernel.authority.plans import changes_between, holdings
 from remit.kernel.authority.standing import LAST_GOOD
 from remit.kernel.reload.audit import CHANGED, REJECTED
-from remit.kernel.reload.changes import tell_changes
-from remit.kernel.reload.reload import Outcome
+from remit.kernel.reload.reload import Outcome, tell_changes
 from remit.model.agent import Agent, AgentSpec
 from remit.model.event import Notice
 from remit.model.names import EventPattern
@@ -66,10 +65,10 @@ class Site(Desk):
     def __init__(self) -> None:
         super().__init__(built_in_handlers(), files(READ))
         self.told = Told()
-        self.kernel.courier.post = self.told
+        self.kernel.delivery.post = self.told
         for name, profile in (("ann", "worker"), ("bob", "reader"), ("watcher", "watcher")):
             self.authority.fleet.add(Agent(id=name, spec=AgentSpec(profile=profile)))
-        self.kernel.courier.bus.subscribe(Ear(), patterns=[EventPattern.parse("config:*")])
+        self.kernel.delivery.bus.subscribe(Ear(), patterns=[EventPattern.parse("config:*")])
 
     async def edit(self, worker: str) -> Any:
         self.files = files(worker)
@@ -281,7 +280,7 @@ async def test_changes_of_agents_themselves_are_told_the_same_way(site: Site) ->
         Agent(id="ann", spec=AgentSpec(profile="reader", disallowed_tools=("state:get",)))
     )
     after = holdings(fleet, catalogue, fleet.subtree("ann"))
-    assert tell_changes(site.kernel.courier, before, after, revision=1) == 1
+    assert tell_changes(site.kernel.delivery, before, after, revision=1) == 1
     ((name, data),) = site.told.of("permission:changed")
     assert (name, data["lost"]) == ("ann", ("state:get",))
 

@@ -236,7 +236,7 @@ def _numbers(kernel: Kernel) -> dict[str, float]:
     found: dict[str, float] = {
         "agents": len(kernel.authority.fleet),
         "denied": counters.denied,
-        "denied_repeats": kernel.auditor.denials.counted,
+        "denied_repeats": kernel.audit_log.denials.counted,
         "failed": counters.failed,
         "internal_errors": counters.internal_errors,
         "requests": counters.requests,

@@ -54,7 +54,7 @@ class HttpFace:
     @contextmanager
     def connected(self, kernel: Kernel) -> Generator[None]:
         """Let what is pushed reach the streams, and whoever is revoked lose them."""
-        delivery, keyring = kernel.courier, kernel.keyring
+        delivery, keyring = kernel.delivery, kernel.keyring
         sockets, revoke, drop = delivery.post, keyring.on_revoke, keyring.tokens.on_drop
 
         def on_revoke(name: str) -> None:

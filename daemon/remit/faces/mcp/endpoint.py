@@ -79,7 +79,7 @@ class McpEndpoint:
     @contextmanager
     def connected(self, kernel: Kernel) -> Generator[None]:
         """Let hosts hear of changed lists, and cut those of whoever is revoked."""
-        delivery, keyring = kernel.courier, kernel.keyring
+        delivery, keyring = kernel.delivery, kernel.keyring
         change, revoke, drop = delivery.on_change, keyring.on_revoke, keyring.tokens.on_drop
 
         def on_revoke(name: str) -> None:

@@ -23,7 +23,7 @@ from remit.kernel.dispatch.visibility import (
     is_of_session,
     unknown_agent,
 )
-from remit.kernel.reload.changes import tell_changes
+from remit.kernel.reload.reload import tell_changes
 from remit.model.agent import Agent, AgentSpec, AgentStatus, CapabilityChoice, LaunchRequest
 from remit.model.limits import NO_LIMITS, Limits
 from remit.model.names import Name
@@ -261,7 +261,7 @@ async def update(request: UpdateRequest, ctx: Context) -> dict[str, Any]:
         agent = msgspec.structs.replace(agent, spec=spec)
         await kernel.keyring.update(kernel.store, agent)
         after = holdings(fleet, catalogue, affected)
-    tell_changes(kernel.courier, before, after, revision=catalogue.revision)
+    tell_changes(kernel.delivery, before, after, revision=catalogue.revision)
     if spec.status != "active":
         offered = Offer(NOTHING, offered.cut)
     shown = _resource(ctx, agent)

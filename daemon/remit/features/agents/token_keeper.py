@@ -8,8 +8,8 @@ import anyio
 import structlog
 
 from remit.errors import LimitError, UnknownAgentError
+from remit.kernel.authority.credentials import MAX_IN_ALL, MAX_OF_ONE, record_of, token_of
 from remit.kernel.authority.keyring import KeyRing
-from remit.kernel.authority.tokens import MAX_IN_ALL, MAX_OF_ONE, record_of, token_of
 from remit.kernel.store.protocol import TokenStore
 from remit.model.event import Service
 from remit.model.principal import Principal, Token

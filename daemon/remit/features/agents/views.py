@@ -97,8 +97,8 @@ async def status(ctx: Context, agent_id: Name) -> dict[str, Any]:
         "allowed_claude_tools": sorted(grant.claude_tools),
         "limits": grant.limits.to_json(),
         "use": {
-            "calls_last_minute": kernel.meter.calls(agent_id),
-            "running": kernel.meter.running(agent_id),
+            "calls_last_minute": kernel.rate_limiter.calls(agent_id),
+            "running": kernel.rate_limiter.running(agent_id),
             "children": len(kernel.authority.fleet.children(agent_id)),
             "waiting_messages": waiting,
         },

@@ -104,7 +104,7 @@ async def verify(ctx: Context, head: Head | None = None) -> dict[str, Any]:
     Args:
         head: a hash that was noted earlier; it must be one of the rows.
     """
-    return await ctx.kernel.auditor.verify(head)
+    return await ctx.kernel.audit_log.verify(head)
 
 
 @event_handler("audit:entry", capability="audit_read", effect="read", wildcard=False, pushed=True)

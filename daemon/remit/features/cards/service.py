@@ -37,7 +37,7 @@ from remit.features.cards.select import (
 )
 from remit.features.cards.store import CardCache, CardMemory, Switch, Turn
 from remit.features.cards.views import Question, Recipient, injected, rendered
-from remit.kernel.audit.log import Auditor
+from remit.kernel.audit.log import AuditLog
 from remit.model.event import Service
 
 log = structlog.get_logger()
@@ -171,7 +171,7 @@ class Cards(Service):
         cache: CardCache,
         selector: CardSelector,
         memory: CardMemory,
-        auditor: Auditor,
+        audit_log: AuditLog,
         *,
         tell: Tell,
         clock: Callable[[], float],
@@ -183,7 +183,7 @@ class Cards(Service):
             cache: the cards in force.
             selector: selects among them.
             memory: the switch, the sessions of a day, the latest injections.
-            auditor: is told of each injection.
+            audit_log: is told of each injection.
             tell: pushes an event to those who may see it.
             clock: the wall clock, which must not go back while this runs.
         """
@@ -191,7 +191,7 @@ class Cards(Service):
         self.cache = cache
         self._selector = selector
         self.memory = memory
-        self._auditor = auditor
+        self._audit_log = audit_log
         self._tell = tell
         self._clock = clock
         self._switching = anyio.Lock()
@@ -314,7 +314,7 @@ class Cards(Service):
             "session_type": question.session_type,
         }
         try:
-            await self._auditor.record(
+            await self._audit_log.record(
                 principal=caller.principal,
                 event=INJECT_EVENT,
                 outcome="allowed",

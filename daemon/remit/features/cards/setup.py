@@ -52,8 +52,8 @@ def _build(kernel: Kernel, startup: Startup) -> None:
         config, cache, clock=clock, make_scorers=options.make_scorers, count=options.count
     )
     memory = CardMemory(kernel.store, config.mode)
-    tell = kernel.courier.publish
-    cards = Cards(config, cache, selector, memory, kernel.auditor, tell=tell, clock=clock)
+    tell = kernel.delivery.publish
+    cards = Cards(config, cache, selector, memory, kernel.audit_log, tell=tell, clock=clock)
     kernel.provide(cards, reviews)
     kernel.reload_parts.append(ReloadPart("cards", lambda: _reload(cache)))
     kernel.file_problems.append(lambda: cache.problems)

@@ -18,7 +18,7 @@ from remit.errors import ConflictError, StoreError
 from remit.features.cards.library import CardLibrary, CardSet, ReadyCard
 from remit.features.reviews.approval_records import stored_reviews
 from remit.kernel.authority.approvals import CARD
-from remit.kernel.reload.problem_log import ProblemLog
+from remit.kernel.reload.full_reload import ProblemLog
 from remit.kernel.store.protocol import BlobStore, ReviewStore
 from remit.kernel.store.records import Review, ReviewStatus
 from remit.model.event import Service

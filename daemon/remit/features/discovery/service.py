@@ -19,7 +19,7 @@ from remit.features.discovery.experience import Experience
 from remit.features.skills.files import SkillReader
 from remit.features.skills.views import bind_skills, binding_problems
 from remit.kernel.authority.revision import Authority
-from remit.kernel.reload.problem_log import ProblemLog
+from remit.kernel.reload.full_reload import ProblemLog
 from remit.model.descriptor import NOBODY, Descriptor
 from remit.model.event import Service
 from remit.model.place import Problem

@@ -92,7 +92,7 @@ def _build(kernel: Kernel, startup: Startup) -> None:
         experience=experience,
         usual=options.usual,
     )
-    finder.on_folders = kernel.courier.all_lists_changed
+    finder.on_folders = kernel.delivery.all_lists_changed
     finder.unavailable = kernel.unavailable
 
     async def shown(grant: Grant, *, everything: bool) -> Iterable[Descriptor]:

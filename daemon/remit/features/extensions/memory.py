@@ -8,7 +8,7 @@ import structlog
 
 from remit.errors import ConflictError, DeniedError, NotFoundError, RemitError, StoreError
 from remit.features.discovery.service import Gathered
-from remit.kernel.authority.handlers import HandlerTable
+from remit.kernel.authority.revision import HandlerTable
 from remit.kernel.dispatch.loading import Brought
 from remit.kernel.store.protocol import BlobStore
 from remit.model.descriptor import Descriptor

@@ -52,9 +52,9 @@ def publish(ctx: Context, channel: Channel, data: Any) -> dict[str, int]:
         data: any JSON value of at most 64 KB.
     """
     _check_data(data)
-    courier = ctx.kernel.courier
-    courier.conversations.check(channel, ctx.principal.id)
-    return {"delivered": courier.publish_on(channel, data, ctx.principal.id)}
+    delivery = ctx.kernel.delivery
+    delivery.conversations.check(channel, ctx.principal.id)
+    return {"delivered": delivery.publish_on(channel, data, ctx.principal.id)}
 
 
 @event_handler("message:subscribe", capability="agent_messaging", effect="read", inline=True)
@@ -64,11 +64,11 @@ def subscribe(ctx: Context, channels: Channels) -> dict[str, list[str]]:
     Args:
         channels: their names.
     """
-    connection, courier = _connection_of(ctx), ctx.kernel.courier
+    connection, delivery = _connection_of(ctx), ctx.kernel.delivery
     for channel in channels:
-        courier.conversations.check(channel, ctx.principal.id)
-    courier.bus.subscribe(connection, channels=channels)
-    return {"channels": sorted(courier.bus.subscriptions(connection).channels)}
+        delivery.conversations.check(channel, ctx.principal.id)
+    delivery.bus.subscribe(connection, channels=channels)
+    return {"channels": sorted(delivery.bus.subscriptions(connection).channels)}
 
 
 @event_handler("message:unsubscribe", capability="agent_messaging", effect="read", inline=True)
@@ -78,7 +78,7 @@ def unsubscribe(ctx: Context, channels: Channels) -> dict[str, list[str]]:
     Args:
         channels: their names; those not listened to are passed over.
     """
-    connection, bus = _connection_of(ctx), ctx.kernel.courier.bus
+    connection, bus = _connection_of(ctx), ctx.kernel.delivery.bus
     bus.unsubscribe(connection, channels=channels)
     return {"channels": sorted(bus.subscriptions(connection).channels)}
 
@@ -86,7 +86,7 @@ def unsubscribe(ctx: Context, channels: Channels) -> dict[str, list[str]]:
 @event_handler("message:subscriptions", capability="agent_messaging", effect="read", inline=True)
 def subscriptions(ctx: Context) -> dict[str, list[str]]:
     """Tell which channels and events this connection has asked for."""
-    asked = ctx.kernel.courier.bus.subscriptions(_connection_of(ctx))
+    asked = ctx.kernel.delivery.bus.subscriptions(_connection_of(ctx))
     return {"channels": sorted(asked.channels), "patterns": sorted(asked.patterns)}
 
 
@@ -109,7 +109,7 @@ def subscribe_events(ctx: Context, patterns: Patterns) -> dict[str, Any]:
     """
     # INVARIANT: nothing is said about what a pattern covers. One that covers nothing, or nothing
     # for this caller, is taken like any other; whether something is seen is asked at each delivery.
-    connection, bus = _connection_of(ctx), ctx.kernel.courier.bus
+    connection, bus = _connection_of(ctx), ctx.kernel.delivery.bus
     bus.subscribe(connection, patterns=_parse(patterns))
     return {"patterns": sorted(bus.subscriptions(connection).patterns)}
 
@@ -121,7 +121,7 @@ def unsubscribe_events(ctx: Context, patterns: Patterns) -> dict[str, Any]:
     Args:
         patterns: as they were subscribed; others are passed over.
     """
-    connection, bus = _connection_of(ctx), ctx.kernel.courier.bus
+    connection, bus = _connection_of(ctx), ctx.kernel.delivery.bus
     bus.unsubscribe(connection, patterns=_parse(patterns))
     return {"patterns": sorted(bus.subscriptions(connection).patterns)}
 
@@ -137,7 +137,7 @@ def create(ctx: Context, name: Name = "", participants: Participants = []) -> di
     for other in participants:
         if not may_address(ctx, other):
             raise unknown_agent(other, "talk to")
-    made = ctx.kernel.courier.conversations.open(
+    made = ctx.kernel.delivery.conversations.open(
         ctx.principal.id,
         participants,
         name=name,
@@ -154,7 +154,7 @@ def active(ctx: Context, limit: Limit = PAGE_LIMIT, after: Name = "") -> dict[st
         limit: how many at the most.
         after: the `next` of the page before.
     """
-    found = {each.id: each for each in ctx.kernel.courier.conversations.of(ctx.principal.id)}
+    found = {each.id: each for each in ctx.kernel.delivery.conversations.of(ctx.principal.id)}
     return page(list(found), lambda name: _shown(found[name]), limit=limit, after=after)
 
 

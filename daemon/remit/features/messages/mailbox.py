@@ -15,7 +15,7 @@ import structlog
 from remit.config.settings.table import Settings
 from remit.errors import StoreError
 from remit.kernel.authority.revision import Authority
-from remit.kernel.bus.delivery import Courier
+from remit.kernel.bus.delivery import Delivery
 from remit.kernel.dispatch.kernel import Kernel, Setup, Startup
 from remit.kernel.store.protocol import MailStore
 from remit.kernel.store.records import Mail
@@ -33,13 +33,13 @@ class Mailbox(Service):
     def __init__(
         self,
         store: MailStore,
-        courier: Courier,
+        delivery: Delivery,
         authority: Authority,
         *,
         wall_clock: Callable[[], float],
     ) -> None:
         self._store = store
-        self._courier = courier
+        self._delivery = delivery
         self._authority = authority
         self._clock = wall_clock
         self._connected: dict[str, int] = {}
@@ -147,7 +147,7 @@ class Mailbox(Service):
 
     def _tell(self, to: str, message: Any, sender: str) -> int:
         data = {"from": sender, "message": message}
-        return self._courier.tell(to, DIRECT_EVENT, data, sender)
+        return self._delivery.tell(to, DIRECT_EVENT, data, sender)
 
     async def _put_back(self, mails: tuple[Mail, ...]) -> None:
         for mail in mails:
@@ -159,7 +159,7 @@ class Mailbox(Service):
 
 def _build(kernel: Kernel, _startup: Startup) -> None:
     clock = kernel.lapsing_clock
-    mailbox = Mailbox(kernel.store, kernel.courier, kernel.authority, wall_clock=clock)
+    mailbox = Mailbox(kernel.store, kernel.delivery, kernel.authority, wall_clock=clock)
     kernel.on_arrival.append(mailbox.arrived)
     kernel.on_departure.append(mailbox.gone)
     kernel.provide(mailbox)

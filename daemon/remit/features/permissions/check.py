@@ -177,12 +177,12 @@ def _shown_cut(
 
 def _within_limits(ctx: Context, agent: str, found: dict[str, Any]) -> dict[str, Any]:
     """The limits of an agent, how much of them is used now, and the one that it has reached."""
-    limits, meter = held_by(ctx, agent).limits, ctx.kernel.meter
+    limits, rate_limiter = held_by(ctx, agent).limits, ctx.kernel.rate_limiter
     if not limits.to_json():
         return {}
-    used = {"calls_last_minute": meter.calls(agent), "running": meter.running(agent)}
+    used = {"calls_last_minute": rate_limiter.calls(agent), "running": rate_limiter.running(agent)}
     told = {"limits": limits.to_json(), "use": used}
-    reached = meter.reached(agent, limits)
+    reached = rate_limiter.reached(agent, limits)
     if reached is None:
         return told
     limit, seconds = reached

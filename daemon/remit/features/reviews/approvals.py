@@ -31,7 +31,7 @@ from remit.features.reviews.approval_records import (
     unreadable,
     use_of,
 )
-from remit.kernel.audit.log import Auditor, summary
+from remit.kernel.audit.log import AuditLog, summary
 from remit.kernel.authority.approvals import APPROVAL
 from remit.kernel.authority.fleet import Fleet
 from remit.kernel.dispatch.kernel import Demand
@@ -66,7 +66,7 @@ class Approvals(Service):
     def __init__(  # noqa: PLR0913 - one argument a part
         self,
         store: ReviewStore,
-        auditor: Auditor,
+        audit_log: AuditLog,
         fleet: Fleet,
         show: Show,
         *,
@@ -78,7 +78,7 @@ class Approvals(Service):
 
         Args:
             store: where requests and decisions are kept.
-            auditor: is told about each request.
+            audit_log: is told about each request.
             fleet: the living agents.
             show: tells those who watch about a request, if they may use the event themselves.
             clock: the wall clock, which must not go back while this runs.
@@ -86,7 +86,7 @@ class Approvals(Service):
             wait: seconds that a call waits for its decision.
         """
         self._store = store
-        self._auditor = auditor
+        self._audit_log = audit_log
         self._fleet = fleet
         self._show = show
         self._clock = clock
@@ -222,7 +222,7 @@ class Approvals(Service):
             payload=payload(demand, digest),
         )
         with anyio.CancelScope(shield=True):
-            await self._auditor.record(
+            await self._audit_log.record(
                 principal=principal,
                 event=event,
                 outcome="waiting",
@@ -309,7 +309,7 @@ class Approvals(Service):
                     await self._store.review_decide(review.id, "expired", "", "", self._clock())
                 asked = shown_object(review.payload)
                 revision = asked.get("revision")
-                await self._auditor.record(
+                await self._audit_log.record(
                     principal=review.requested_by,
                     event=review.subject,
                     outcome="lapsed",

@@ -24,11 +24,10 @@ from remit.kernel.authority.approvals import (
 )
 from remit.kernel.authority.plans import changes_between, holdings
 from remit.kernel.authority.revision import Authority
-from remit.kernel.bus.delivery import Courier
+from remit.kernel.bus.delivery import Delivery
 from remit.kernel.reload.audit import CHANGED
-from remit.kernel.reload.changes import tell
 from remit.kernel.reload.last_good import keep
-from remit.kernel.reload.reload import Outcome, Reloader
+from remit.kernel.reload.reload import Outcome, Reloader, tell
 from remit.kernel.store.protocol import ReviewStore, Store
 from remit.kernel.store.records import Review, ReviewStatus
 from remit.model.event import Service
@@ -52,7 +51,7 @@ class CapabilityReviews(Service):
         self,
         store: Store,
         authority: Authority,
-        courier: Courier,
+        delivery: Delivery,
         reloader: Reloader,
         decisions: Decisions,
         *,
@@ -60,7 +59,7 @@ class CapabilityReviews(Service):
     ) -> None:
         self._store = store
         self._authority = authority
-        self._courier = courier
+        self._delivery = delivery
         self._reloader = reloader
         self._decisions = dict(decisions)
         self._clock = clock
@@ -160,7 +159,7 @@ class CapabilityReviews(Service):
         changes = changes_between(held, holdings(fleet, authority.catalogue))
         revision = authority.catalogue.revision
         self._reloader.announce(Outcome(changed=True, revision=revision, plan=plan))
-        tell(self._courier, changes, revision=revision)
+        tell(self._delivery, changes, revision=revision)
         return plan
 
 

@@ -27,9 +27,9 @@ async def _restore(startup: Startup) -> None:
 def _build(kernel: Kernel, startup: Startup) -> None:
     approvals = Approvals(
         kernel.store,
-        kernel.auditor,
+        kernel.audit_log,
         kernel.authority.fleet,
-        kernel.courier.show_holders,
+        kernel.delivery.show_holders,
         clock=kernel.lapsing_clock,
         timeout=startup.settings.approval_timeout,
         wait=startup.settings.approval_wait,
@@ -38,7 +38,7 @@ def _build(kernel: Kernel, startup: Startup) -> None:
     reviews = CapabilityReviews(
         kernel.store,
         kernel.authority,
-        kernel.courier,
+        kernel.delivery,
         kernel.reloader,
         startup.take(StoredDecisions, StoredDecisions).decisions,
         clock=kernel.wall_clock,

@@ -11,7 +11,7 @@ from remit.kernel.authority.sessions import closed
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.registry import event_handler
 from remit.kernel.dispatch.visibility import is_in_reach, unseen
-from remit.kernel.reload.changes import tell_changes
+from remit.kernel.reload.reload import tell_changes
 from remit.model.composition import KNOWN_MODEL_TOOLS
 from remit.model.event import Effect
 from remit.model.grant import Grant, Narrowing, Session
@@ -130,7 +130,7 @@ class _Telling:
         # Also after a failure to write: what was taken away is gone all the same.
         kernel = self._ctx.kernel
         revision = kernel.authority.catalogue.revision
-        tell_changes(kernel.courier, self._before, self._holdings(), revision=revision)
+        tell_changes(kernel.delivery, self._before, self._holdings(), revision=revision)
         _tell_hosts(self._ctx, self._session)
 
     def _holdings(self) -> dict[str, Grant]:
@@ -143,7 +143,7 @@ def _tell_hosts(ctx: Context, session: Session) -> None:
     fleet = ctx.kernel.authority.fleet
     for agent in fleet.all():
         if session.owner in fleet.line(agent.id):
-            ctx.kernel.courier.lists_changed(agent.id)
+            ctx.kernel.delivery.lists_changed(agent.id)
 
 
 def _bound_agents(ctx: Context, session: Session) -> list[str]:

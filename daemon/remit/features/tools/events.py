@@ -173,7 +173,7 @@ def stats(ctx: Context) -> dict[str, Any]:
         answer |= {
             "requests": counters.requests,
             "denied": counters.denied,
-            "denied_repeats": ctx.kernel.auditor.denials.counted,
+            "denied_repeats": ctx.kernel.audit_log.denials.counted,
             "failed": counters.failed,
             "internal_errors": counters.internal_errors,
             "timeouts": counters.timeouts,

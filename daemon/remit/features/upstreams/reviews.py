@@ -19,7 +19,7 @@ from remit.features.upstreams.server import UpstreamServer
 from remit.features.upstreams.service import Upstreams
 from remit.features.upstreams.trust import NEW, SHARED, decided, fingerprint_of, shown_of
 from remit.features.upstreams.views import review_view, seen
-from remit.kernel.audit.log import Auditor
+from remit.kernel.audit.log import AuditLog
 from remit.kernel.dispatch.context import Context
 from remit.kernel.store.records import ReviewStatus
 from remit.model.event import Effect, Service
@@ -78,10 +78,10 @@ class ToolReviews(Service):
     """Decides about upstream tools, and puts that in force."""
 
     def __init__(
-        self, upstreams: Upstreams, auditor: Auditor, *, clock: Callable[[], float]
+        self, upstreams: Upstreams, audit_log: AuditLog, *, clock: Callable[[], float]
     ) -> None:
         self._upstreams = upstreams
-        self._auditor = auditor
+        self._audit_log = audit_log
         self._clock = clock
         self._shown: dict[tuple[str, str, str], str] = {}
 
@@ -242,7 +242,7 @@ class ToolReviews(Service):
     ) -> None:
         """The fingerprints that were decided about, in the audit."""
         for name, mark in prints.items():
-            await self._auditor.record(
+            await self._audit_log.record(
                 principal=decision.by,
                 event="review:decide",
                 outcome="allowed",

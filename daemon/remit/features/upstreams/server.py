@@ -23,7 +23,7 @@ from remit.features.upstreams.router import (
     UpstreamRouter,
     handlers_of,
 )
-from remit.kernel.authority.handlers import HandlerTable
+from remit.kernel.authority.revision import HandlerTable
 from remit.model.event import EventSpec
 from remit.model.place import DefinitionError, Problem
 from remit.model.upstream import Upstream, UpstreamTool

@@ -31,8 +31,7 @@ from remit.features.upstreams.trust import (
     neighbours_of,
     unwritten,
 )
-from remit.kernel.authority.handlers import HandlerTable
-from remit.kernel.authority.revision import Authority
+from remit.kernel.authority.revision import Authority, HandlerTable
 from remit.kernel.reload.audit import REJECTED
 from remit.kernel.reload.reload import Reloader
 from remit.model.event import Service

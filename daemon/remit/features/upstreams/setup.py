@@ -17,7 +17,7 @@ from remit.features.upstreams.router import UpstreamRouter, upstream_handler
 from remit.features.upstreams.secrets import secret_value
 from remit.features.upstreams.server import UpstreamSources, no_servers, restore_servers
 from remit.features.upstreams.service import Upstreams
-from remit.kernel.authority.handlers import HandlerTable
+from remit.kernel.authority.revision import HandlerTable
 from remit.kernel.dispatch.kernel import Kernel, Setup, Startup
 from remit.kernel.processes.guard import process_guard
 from remit.kernel.reload.full_reload import Difference, Reading, ReloadPart
@@ -66,7 +66,7 @@ def _build(kernel: Kernel, startup: Startup) -> None:
         kernel.authority,
         kernel.reloader,
         sources,
-        tell=kernel.courier.publish,
+        tell=kernel.delivery.publish,
         clock=kernel.wall_clock,
     )
     kernel.unavailable = lambda: upstreams.router.unavailable
@@ -74,7 +74,7 @@ def _build(kernel: Kernel, startup: Startup) -> None:
         {name: (one.upstream, one.known) for name, one in upstreams.servers.items()}, event
     )
     kernel.reload_parts.append(ReloadPart("upstreams", lambda: _reload(upstreams), is_strict=True))
-    kernel.provide(upstreams, ToolReviews(upstreams, kernel.auditor, clock=kernel.wall_clock))
+    kernel.provide(upstreams, ToolReviews(upstreams, kernel.audit_log, clock=kernel.wall_clock))
 
 
 def _reload(upstreams: Upstreams) -> Reading:

@@ -105,10 +105,10 @@ async def _write_down(ctx: Context, url: str, error: DeniedError) -> None:
     """Attempts to reach what nobody may reach belong into the audit, like any denial."""
     details = {"url": url[:200], "why": error.message[:200]}
     # Each address is a row of its own, up to the bound that every denial counts against.
-    is_bounded = ctx.kernel.meter.deny(ctx.principal.id) is None
+    is_bounded = ctx.kernel.rate_limiter.deny(ctx.principal.id) is None
     group = f"{EVENT} {url[:200]}" if is_bounded else EVENT
     denial = Denial(ctx.principal.id, EVENT, error.reason, details, group, url[:200])
-    denials = ctx.kernel.auditor.denials
+    denials = ctx.kernel.audit_log.denials
     # A repeat goes under the decision of the first, also in its answer.
     ctx.decision = await denials.record(denial, ctx.decision, ctx.catalogue.revision)
 

@@ -44,7 +44,7 @@ _SECRET = re.compile(
 _ENVIRONMENTS = frozenset({"env", "environment", "headers"})
 
 
-class Auditor:
+class AuditLog:
     """Writes the audit, and shows each entry to those who watch."""
 
     def __init__(  # noqa: PLR0913 - what the settings say of the audit

@@ -10,9 +10,9 @@ import msgspec
 import structlog
 
 from remit.errors import ConflictError, NotFoundError, UnknownAgentError
-from remit.kernel.authority.clock import ForwardClock
+from remit.kernel.authority.credentials import ForwardClock, TokenRing
 from remit.kernel.authority.fleet import Fleet
-from remit.kernel.authority.session_keeper import load_sessions
+from remit.kernel.authority.session_manager import load_sessions
 from remit.kernel.authority.standing import (
     agent_of,
     agent_of_key,
@@ -21,7 +21,6 @@ from remit.kernel.authority.standing import (
     record_of,
 )
 from remit.kernel.authority.store import MOST_ENDED
-from remit.kernel.authority.tokens import TokenRing
 from remit.kernel.store.protocol import Store
 from remit.kernel.store.records import ClientKey
 from remit.model.agent import Agent

@@ -44,7 +44,7 @@ class Post(Protocol):
         """Send a notice on every connection of a principal; answers how many got it."""
 
 
-class Courier:
+class Delivery:
     """Carries notices from whoever publishes to whoever may see them."""
 
     def __init__(self, authority: Authority, clock: Callable[[], float]) -> None:

@@ -87,7 +87,7 @@ class Context(msgspec.Struct, eq=False):
 
     def emit(self, event: str, data: Any) -> int:
         """Push an event to everybody who asked for it and may see it now; answers how many."""
-        return int(self.through(self.kernel.courier.publish, event, data, self.principal.id))
+        return int(self.through(self.kernel.delivery.publish, event, data, self.principal.id))
 
     async def call(self, event: str, data: Any = None) -> Any:
         """Call another event in the name of the same caller, and under its grant.

@@ -43,8 +43,8 @@ class Dispatcher:
         self._kernel = kernel
         self._authority = kernel.authority
         self._counters = kernel.counters
-        self._meter = kernel.meter
-        self._auditor = kernel.auditor
+        self._rate_limiter = kernel.rate_limiter
+        self._audit_log = kernel.audit_log
         self._runner = Runner(kernel, timeout=timeout)
         self._observers = kernel.observers
         boot = secrets.token_hex(4)
@@ -76,7 +76,7 @@ class Dispatcher:
         if (
             grant.limits.are_metered
             and name not in UNMETERED
-            and (passed := self._meter.admit(principal.id, grant.limits)) is not None
+            and (passed := self._rate_limiter.admit(principal.id, grant.limits)) is not None
         ):
             return self._over_limit(call, catalogue, passed, decision)
         if name not in grant.events:
@@ -110,7 +110,7 @@ class Dispatcher:
             context.told_old_name("event", request.event, name)
         if name in grant.approval_required:
             return WaitingCall(self._runner, handler, data, context)
-        is_written = handler.is_change or self._auditor.wants_grant()
+        is_written = handler.is_change or self._audit_log.wants_grant()
         if not handler.inline or is_written:
             return RunningCall(self._runner, handler, data, context, is_written=is_written)
         try:
@@ -179,7 +179,7 @@ class Dispatcher:
                 "unknown_event", f"there is no event {name!r}", did_you_mean(name, names)
             )
             return self._fail(call.request, error, decision, revision)
-        seconds = self._meter.deny(call.principal.id)
+        seconds = self._rate_limiter.deny(call.principal.id)
         if seconds is not None:
             return self._over_limit(call, catalogue, ("denials_per_minute", seconds), decision)
         # INVARIANT: nothing here depends on whether the event exists; not even under an old name,
@@ -219,7 +219,7 @@ class Dispatcher:
         self, call: Call, error: Failure, denial: Denial, decision: str, revision: int
     ) -> "Answer | WrittenDenial":
         self._counters.deny(call.principal.id)
-        denials = self._auditor.denials
+        denials = self._audit_log.denials
         known = denials.repeat(denial, revision)
         answer = Answer(
             call.request.id, ok=False, error=error, decision=known or decision, revision=revision

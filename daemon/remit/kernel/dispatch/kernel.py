@@ -14,16 +14,15 @@ import msgspec
 
 from remit.config.settings.table import Settings
 from remit.errors import UnavailableError
-from remit.kernel.audit.log import Auditor
+from remit.kernel.audit.log import AuditLog
 from remit.kernel.authority.explanation import FindObstacle, no_obstacle
-from remit.kernel.authority.handlers import HandlerTable
 from remit.kernel.authority.keyring import KeyRing
-from remit.kernel.authority.revision import Authority
-from remit.kernel.authority.session_keeper import SessionKeeper
-from remit.kernel.bus.delivery import Courier
+from remit.kernel.authority.revision import Authority, HandlerTable
+from remit.kernel.authority.session_manager import SessionManager
+from remit.kernel.bus.delivery import Delivery
 from remit.kernel.dispatch.bills import Bills
 from remit.kernel.dispatch.counters import Counters, Load, Traffic
-from remit.kernel.dispatch.limits import Meter
+from remit.kernel.dispatch.limits import RateLimiter
 from remit.kernel.dispatch.tool_names import CallerNames, OldNames
 from remit.kernel.reload.full_reload import ReloadPart
 from remit.kernel.reload.reload import Reloader
@@ -89,13 +88,13 @@ class Kernel(msgspec.Struct, eq=False, kw_only=True):
     authority: Authority
     store: Store
     keyring: KeyRing
-    courier: Courier
+    delivery: Delivery
     reloader: Reloader
-    auditor: Auditor
-    sessions: SessionKeeper
+    audit_log: AuditLog
+    sessions: SessionManager
     names: CallerNames
     bills: Bills
-    meter: Meter
+    rate_limiter: RateLimiter
     counters: Counters
     clock: Callable[[], float]
     """Never jumps: for durations."""

@@ -16,7 +16,7 @@ _SWEEP_AT = 1024
 DENIALS_PER_MINUTE = 600
 
 
-class Meter:
+class RateLimiter:
     """Counts the calls of agents that have limits; those without cost nothing."""
 
     def __init__(

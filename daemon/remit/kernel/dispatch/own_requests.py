@@ -154,7 +154,7 @@ class OwnCall:
         connection: Any = call.connection
         if connection is None:
             raise InvalidDataError("nothing can be pushed to this connection")
-        self._kernel.courier.tell_lists(connection, call.principal.id)
+        self._kernel.delivery.tell_lists(connection, call.principal.id)
         return {"revision": revision.catalogue.revision}
 
     def _answer(self, data: Any = None, *, failure: Failure | None = None) -> Answer:

@@ -65,7 +65,7 @@ class Runner:
         self._kernel = kernel
         self._authority = kernel.authority
         self._counters = kernel.counters
-        self._auditor = kernel.auditor
+        self._audit_log = kernel.audit_log
         self._timeout = timeout
         self._observers = kernel.observers
 
@@ -158,7 +158,7 @@ class Runner:
             self._counters.deny(context.principal.id)
             denial = Denial(context.principal.id, handler.spec.name, error.reason, error.details)
             revision = context.catalogue.revision
-            decision = await self._auditor.denials.record(denial, context.decision, revision)
+            decision = await self._audit_log.denials.record(denial, context.decision, revision)
             answer = self.answer(context, failure=failure_of(error))
             return msgspec.structs.replace(answer, decision=decision)
         return self.failed(context, handler, error)
@@ -235,7 +235,7 @@ class Runner:
         spec = handler.spec
         is_told = handler.is_change or spec.effect != "read"
         details: dict[str, Any] = {"data": summary(data)} if is_told else {}
-        await self._auditor.record(
+        await self._audit_log.record(
             principal=context.principal.id,
             event=spec.name,
             outcome="allowed",
@@ -247,7 +247,7 @@ class Runner:
         )
 
     async def _write_failure(self, handler: Handler, context: Context, error: Failure) -> None:
-        await self._auditor.record_failure(
+        await self._audit_log.record_failure(
             principal=context.principal.id,
             event=handler.spec.name,
             # The operator, who alone may be told why somebody is not there, reads it here as well.
@@ -278,15 +278,15 @@ class RunningCall:
         self._context = context
         self._is_written = is_written
         # Counted from here on: a burst is submitted before the first of it runs.
-        self._meter = context.kernel.meter
-        self._meter.begin(context.principal.id)
+        self._rate_limiter = context.kernel.rate_limiter
+        self._rate_limiter.begin(context.principal.id)
 
     async def run(self) -> Answer:
         """Run to the end, the time-out or the cancellation."""
         try:
             return await self._run()
         finally:
-            self._meter.end(self._context.principal.id)
+            self._rate_limiter.end(self._context.principal.id)
 
     async def _run(self) -> Answer:
         return await self._runner.run(

@@ -12,7 +12,7 @@ import anyio
 import structlog
 
 from remit.errors import StoreError
-from remit.kernel.audit.log import Auditor
+from remit.kernel.audit.log import AuditLog
 from remit.model.place import Problem
 from remit.model.principal import Cause
 from remit.policy.plan import Plan
@@ -30,8 +30,8 @@ _SECONDS = 5.0
 class ConfigAudit:
     """Writes rows about the configuration."""
 
-    def __init__(self, auditor: Auditor) -> None:
-        self._auditor = auditor
+    def __init__(self, audit_log: AuditLog) -> None:
+        self._audit_log = audit_log
 
     async def changed(self, cause: Cause, plan: Plan, *, before: int, after: int) -> None:
         """Write a change before it is made.
@@ -86,7 +86,7 @@ class ConfigAudit:
         revisions = {"revision_before": before, "revision_after": after}
         try:
             with anyio.fail_after(_SECONDS):
-                await self._auditor.record(
+                await self._audit_log.record(
                     principal=cause.by,
                     event=event,
                     outcome=outcome,

@@ -8,12 +8,13 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+import structlog
 
 from remit.errors import RemitError
 from remit.model.place import DefinitionError, Problem
 from remit.model.principal import Cause
 
-if TYPE_CHECKING:  # commands import this module by way of its event, and log nothing
+if TYPE_CHECKING:
     from remit.kernel.reload.reload import Outcome, Reloader
 
 MOST_ERRORS = 1_000
@@ -138,3 +139,32 @@ async def reload_everything(
         problems=tuple(wrong),
         failures=tuple(failures),
     )
+
+
+log = structlog.get_logger()
+
+
+class ProblemLog:
+    """Remembers what it told; a problem that went away and came back is told again."""
+
+    def __init__(self, event: str) -> None:
+        """Begin with nothing told.
+
+        Args:
+            event: the name of the line in the log.
+        """
+        self._event = event
+        self._told: frozenset[tuple[str, str, str]] = frozenset()
+
+    def tell(self, problems: Iterable[Problem]) -> None:
+        """Write those that were not there at the last call."""
+        found = {(str(one.place), one.code, one.message): one for one in problems}
+        for key, problem in found.items():
+            if key not in self._told:
+                write = log.error if problem.is_error else log.warning
+                write(
+                    self._event,
+                    problem=f"{problem.place}: {problem.message} [{problem.code}]",
+                    hint=problem.hint,
+                )
+        self._told = frozenset(found)

@@ -6,8 +6,8 @@ is then swapped is one reference, so no decision ever mixes two revisions. Event
 (`Reloader.change_events`) take the same way: they are a new revision of the same files.
 """
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.to_thread
@@ -15,19 +15,26 @@ import msgspec
 import structlog
 
 from remit.errors import StoreError
-from remit.kernel.authority.handlers import HandlerTable
-from remit.kernel.authority.plans import changes_between, describe_agents, holdings, plan_between
-from remit.kernel.authority.revision import Authority, Revision, altered_tools
-from remit.kernel.bus.delivery import Courier
+from remit.kernel.authority.plans import (
+    Holdings,
+    changes_between,
+    describe_agents,
+    holdings,
+    plan_between,
+)
+from remit.kernel.authority.revision import Authority, HandlerTable, Revision, altered_tools
+from remit.kernel.bus.delivery import Delivery
 from remit.kernel.reload.audit import CHANGED, REJECTED, ConfigAudit
-from remit.kernel.reload.changes import tell
 from remit.kernel.reload.last_good import keep
 from remit.kernel.store.protocol import BlobStore
 from remit.model.capability import RuntimeCapability
 from remit.model.place import DefinitionError, Problem
 from remit.model.principal import DAEMON_ID, Cause
 from remit.model.requests import bounded
-from remit.policy.plan import Plan
+from remit.policy.plan import GrantChange, Plan
+
+if TYPE_CHECKING:
+    from remit.kernel.bus.delivery import Delivery
 
 log = structlog.get_logger()
 
@@ -56,11 +63,11 @@ class Reloader:
     """Brings the definitions on disk in force."""
 
     def __init__(
-        self, authority: Authority, courier: Courier, store: BlobStore, audit: ConfigAudit
+        self, authority: Authority, delivery: Delivery, store: BlobStore, audit: ConfigAudit
     ) -> None:
         self.audit = audit
         self._authority = authority
-        self._courier = courier
+        self._delivery = delivery
         self._store = store
         self._lock = anyio.Lock()
         self._begun = 0
@@ -218,7 +225,7 @@ class Reloader:
         plan = msgspec.structs.replace(plan, agent_changes=found)
         outcome = Outcome(changed=True, revision=after.catalogue.revision, plan=plan)
         self.announce(outcome)
-        tell(self._courier, changes, revision=outcome.revision)
+        tell(self._delivery, changes, revision=outcome.revision)
         return outcome, Plan({}, 0, late)
 
     def announce(self, outcome: Outcome) -> None:
@@ -230,7 +237,7 @@ class Reloader:
             **report["summary"],
             hint="for whom: remit audit --event config:changed",
         )
-        self._courier.publish(CHANGED, report, DAEMON_ID)
+        self._delivery.publish(CHANGED, report, DAEMON_ID)
 
     async def _unchanged(self, cause: Cause) -> Outcome:
         was_stale, self._authority.rejected = self._authority.is_stale, ()
@@ -250,7 +257,7 @@ class Reloader:
             log.warning("config_rejected", revision=revision, problems=errors)
             body = bounded({"errors": errors, "revision": revision}, "errors")
             await self.audit.rejected(cause, problems, revision=revision)
-            self._courier.publish(REJECTED, body, DAEMON_ID)
+            self._delivery.publish(REJECTED, body, DAEMON_ID)
         return Outcome(changed=False, revision=revision, problems=problems)
 
 
@@ -260,3 +267,38 @@ def plan_for(authority: Authority, before: Revision, after: Revision) -> Plan:
         return Plan({}, len(before.catalogue.grants))
     altered = altered_tools(before, after)
     return plan_between(authority.fleet, before.catalogue, after.catalogue, altered=altered)
+
+
+CHANGED_EVENT = "permission:changed"
+
+
+def tell_changes(delivery: "Delivery", before: Holdings, after: Holdings, *, revision: int) -> int:
+    """Tell each agent what it gained and lost; answers how many agents are affected.
+
+    For a change of agents themselves, take `holdings` of their subtree before and after it.
+    """
+    return tell(delivery, changes_between(before, after), revision=revision)
+
+
+def tell(delivery: "Delivery", changes: Mapping[str, GrantChange], *, revision: int) -> int:
+    """Tell agents of changes that are known already."""
+    for name, change in changes.items():
+        data = {
+            "gained": change.granted,
+            "lost": change.revoked,
+            "tools_gained": change.tools_granted,
+            "tools_lost": change.tools_revoked,
+            "limits_changed": change.limits_changed,
+            "approval_added": change.approval_added,
+            "approval_removed": change.approval_removed,
+            "tools_shown": change.tools_shown,
+            "tools_hidden": change.tools_hidden,
+            "tools_changed": change.tools_changed,
+            "exposure_changed": change.exposure_changed,
+            "pinned_added": change.pinned_added,
+            "pinned_removed": change.pinned_removed,
+            "revision": revision,
+        }
+        delivery.tell(name, CHANGED_EVENT, data, DAEMON_ID)
+        delivery.lists_changed(name)
+    return len(changes)

@@ -7,9 +7,8 @@ import structlog
 
 from remit.config.definitions.files import Files
 from remit.errors import RemitError
-from remit.kernel.authority.handlers import HandlerTable
 from remit.kernel.authority.plans import plan_between
-from remit.kernel.authority.revision import Authority, compile_files
+from remit.kernel.authority.revision import Authority, HandlerTable, compile_files
 from remit.kernel.reload.last_good import Kept, keep, recall
 from remit.kernel.reload.reload import Outcome
 from remit.kernel.store.protocol import BlobStore

@@ -39,10 +39,10 @@ def listen(desk: Desk, name: str, profile: str, *asked: str, channels: str = "")
     hold(desk, name, profile)
     listener = Listener(name)
     patterns = [EventPattern.parse(text) for text in asked]
-    desk.kernel.courier.bus.subscribe(listener, patterns=patterns, channels=channels.split())
-    if not isinstance(desk.kernel.courier.post, FakePost):
-        desk.kernel.courier.post = FakePost()
-    desk.kernel.courier.post.listeners.append(listener)
+    desk.kernel.delivery.bus.subscribe(listener, patterns=patterns, channels=channels.split())
+    if not isinstance(desk.kernel.delivery.post, FakePost):
+        desk.kernel.delivery.post = FakePost()
+    desk.kernel.delivery.post.listeners.append(listener)
     return listener
 
 
@@ -56,9 +56,9 @@ def test_a_wildcard_means_what_the_listener_may_see(desk: Desk) -> None:
     keeper = listen(desk, "kim", "keeper", "*")
     nobody = listen(desk, "ned", "nobody", "*", "state:set")
     operator = Listener("operator")
-    desk.kernel.courier.bus.subscribe(operator, patterns=[EventPattern.parse("*")])
-    assert desk.kernel.courier.publish("state:set", 1, "ann") == 2
-    assert desk.kernel.courier.publish("config:changed", 2, "ann") == 1
+    desk.kernel.delivery.bus.subscribe(operator, patterns=[EventPattern.parse("*")])
+    assert desk.kernel.delivery.publish("state:set", 1, "ann") == 2
+    assert desk.kernel.delivery.publish("config:changed", 2, "ann") == 1
     assert keeper.events == [("state:set", 1)]
     assert nobody.events == []
     assert operator.events == [("state:set", 1), ("config:changed", 2)]
@@ -66,12 +66,12 @@ def test_a_wildcard_means_what_the_listener_may_see(desk: Desk) -> None:
 
 def test_a_grant_that_is_narrowed_between_two_messages_stops_the_second(desk: Desk) -> None:
     kim = listen(desk, "kim", "keeper", "state:*")
-    courier = desk.kernel.courier
-    assert courier.publish("state:set", 1, "ann") == 1
+    delivery = desk.kernel.delivery
+    assert delivery.publish("state:set", 1, "ann") == 1
     hold(desk, "kim", "nobody")
-    assert courier.publish("state:set", 2, "ann") == 0
+    assert delivery.publish("state:set", 2, "ann") == 0
     hold(desk, "kim", "keeper")
-    assert courier.publish("state:set", 3, "ann") == 1
+    assert delivery.publish("state:set", 3, "ann") == 1
     assert kim.events == [("state:set", 1), ("state:set", 3)]
 
 
@@ -79,16 +79,16 @@ def test_an_edit_of_the_definitions_stops_the_next_message(desk: Desk) -> None:
     kim = listen(desk, "kim", "keeper", "state:*")
     desk.files = texts(CATALOGUE, keeper="capabilities: {}")
     desk.authority.reload()
-    assert desk.kernel.courier.publish("state:set", 1, "ann") == 0
+    assert desk.kernel.delivery.publish("state:set", 1, "ann") == 0
     assert kim.events == []
 
 
 def test_a_principal_that_is_gone_hears_nothing_though_its_subscription_stands(desk: Desk) -> None:
     kim = listen(desk, "kim", "keeper", "*", channels="team")
     desk.authority.fleet.remove(["kim"])
-    courier = desk.kernel.courier
-    assert courier.publish("state:set", 1, "ann") == courier.publish_on("team", 1, "ann") == 0
-    assert courier.tell("kim", "message:direct", 1, "ann") == 0
+    delivery = desk.kernel.delivery
+    assert delivery.publish("state:set", 1, "ann") == delivery.publish_on("team", 1, "ann") == 0
+    assert delivery.tell("kim", "message:direct", 1, "ann") == 0
     assert kim.events == []
 
 
@@ -99,7 +99,7 @@ def test_a_channel_reaches_its_members_and_those_who_watch_messages_each_once(de
     elsewhere = listen(desk, "eli", "hearer", channels="other")
     # It may listen to channels that it knows, which is less than to hear every message.
     curious = listen(desk, "cat", "hearer", "message:*")
-    assert desk.kernel.courier.publish_on("team", "hi", "ann") == 3
+    assert desk.kernel.delivery.publish_on("team", "hi", "ann") == 3
     heard = [("message:publish", {"channel": "team", "data": "hi"})]
     assert both.events == member.events == watcher.events == heard
     assert elsewhere.events == curious.events == []
@@ -108,29 +108,29 @@ def test_a_channel_reaches_its_members_and_those_who_watch_messages_each_once(de
 def test_a_member_that_may_no_longer_listen_hears_nothing(desk: Desk) -> None:
     member = listen(desk, "mel", "hearer", channels="team")
     hold(desk, "mel", "keeper")
-    assert desk.kernel.courier.publish_on("team", "hi", "ann") == 0
+    assert desk.kernel.delivery.publish_on("team", "hi", "ann") == 0
     assert member.events == []
 
 
 def test_a_connection_that_is_gone_is_not_counted(desk: Desk) -> None:
     stays = listen(desk, "mel", "hearer", channels="team")
     listen(desk, "mia", "hearer", channels="team").gone = True
-    assert desk.kernel.courier.publish_on("team", "hi", "ann") == 1
+    assert desk.kernel.delivery.publish_on("team", "hi", "ann") == 1
     assert len(stays.heard) == 1
 
 
 def test_without_a_face_nobody_is_told(desk: Desk) -> None:
     listen(desk, "kim", "talker", "*")
-    desk.kernel.courier.post = None
-    courier = desk.kernel.courier
-    assert courier.publish("message:publish", 1, "ann") == 0
-    assert courier.tell("kim", "message:direct", 1, "ann") == 0
+    desk.kernel.delivery.post = None
+    delivery = desk.kernel.delivery
+    assert delivery.publish("message:publish", 1, "ann") == 0
+    assert delivery.tell("kim", "message:direct", 1, "ann") == 0
 
 
 def test_what_is_told_to_one_agent_reaches_all_its_connections_and_nobody_else(desk: Desk) -> None:
     first, second = listen(desk, "kim", "talker"), listen(desk, "kim", "talker")
     other = listen(desk, "lou", "talker", "*")
-    assert desk.kernel.courier.tell("kim", "message:direct", {"message": 1}, "ann") == 2
+    assert desk.kernel.delivery.tell("kim", "message:direct", {"message": 1}, "ann") == 2
     assert first.events == second.events == [("message:direct", {"message": 1})]
     assert other.events == []
 
@@ -158,7 +158,7 @@ async def test_what_a_handler_emits_is_delivered_by_the_loop_itself(*, inline: b
     files = texts("  lab: {description: x, event_patterns: ['lab:*']}", p="capabilities: [lab]")
     desk = Desk(registry.handlers(), files)
     watcher = listen(desk, "kim", "p", "lab:*")
-    post = desk.kernel.courier.post = ThreadPost()
+    post = desk.kernel.delivery.post = ThreadPost()
     assert await desk.ask("p", "lab:boil") == 1
     assert [(one.event, one.data, one.origin) for one in watcher.heard] == [
         ("lab:boil", {"hot": True}, "ann")
@@ -177,7 +177,7 @@ def test_delivery_never_shows_what_a_check_denies(steps: list[tuple[str, str, st
     for name, profile, event in steps:
         hold(desk, name, profile)
         before = {one: len(listener.heard) for one, listener in listeners.items()}
-        desk.kernel.courier.publish(event, None, "ann")
+        desk.kernel.delivery.publish(event, None, "ann")
         for one, listener in listeners.items():
             principal = desk.authority.fleet.principal(one)
             assert principal is not None

@@ -36,7 +36,7 @@ MAX_BYTES = 16_384
 """All the steps of one session together: each of them is taken whenever a grant is narrowed."""
 
 
-class SessionKeeper:
+class SessionManager:
     """Changes sessions, one change after the other."""
 
     def __init__(self, store: Store, fleet: Fleet, clock: Callable[[], float]) -> None:

@@ -26,7 +26,7 @@ from remit.features.cards.card import CARD, CARD_ALIASES, TRIGGERS
 from remit.features.cards.library import CardLibrary, CardRoot
 from remit.features.cards.scorers import load_scorers
 from remit.features.cards.select import SkipReason
-from remit.features.skills.directories import CapabilityDirectory, scan_directories
+from remit.features.skills.directories import CapabilityDirectory, DirectoryScanner
 from remit.features.skills.extension_file import ALIASES, CATALOGUE, CHANNEL, EXTENSION
 from remit.features.skills.manifest_file import MANIFEST
 from remit.features.skills.skill_file import SKILL_KEYS
@@ -295,7 +295,7 @@ def test_the_files_that_the_page_on_capability_directories_shows_load(tmp_path: 
     for block in blocks(REFERENCE / "capability-dirs.md"):
         if block.directive == "file":
             (tmp_path / block.argument).write_text(block.text, encoding="utf-8")
-    found = scan_directories([CapabilityDirectory(tmp_path, "configured")])
+    found = DirectoryScanner().scan([CapabilityDirectory(tmp_path, "configured")])
     assert found.problems == ()
     assert [one.id for one in found.descriptors] == [
         "channel:telegram",

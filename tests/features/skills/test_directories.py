@@ -16,7 +16,6 @@ from remit.features.skills.directories import (
     DirectoryScanner,
     FolderReader,
     directories,
-    scan_directories,
 )
 
 
@@ -42,7 +41,9 @@ def manifest(folder: Path, name: str = "", kind: str = "tool", **keys: str) -> P
 
 
 def scanned(*folders: Path) -> DirectoryScan:
-    found = scan_directories([CapabilityDirectory(folder, "configured") for folder in folders])
+    found = DirectoryScanner().scan(
+        [CapabilityDirectory(folder, "configured") for folder in folders]
+    )
     msgspec.json.encode(found)  # whatever is told can be sent
     return found
 
@@ -157,10 +158,10 @@ def test_of_two_equal_ids_in_one_directory_the_first_path_counts(caps: Path) -> 
 
 def test_a_missing_directory_is_told_only_when_somebody_named_it(tmp_path: Path) -> None:
     missing = tmp_path / "missing"
-    (problem,) = scan_directories([CapabilityDirectory(missing, "configured")]).problems
+    (problem,) = DirectoryScanner().scan([CapabilityDirectory(missing, "configured")]).problems
     assert (problem.code, problem.is_error) == ("not_found", False)
     assert (
-        scan_directories(
+        DirectoryScanner().scan(
             [CapabilityDirectory(missing, "user"), CapabilityDirectory(missing, "workspace")]
         )
         == DirectoryScan()
@@ -349,7 +350,7 @@ def test_a_second_reading_equals_a_first_one(caps: Path) -> None:
 
     def both() -> DirectoryScan:
         again = scanner.scan(searched)
-        assert again == scan_directories(searched)
+        assert again == DirectoryScanner().scan(searched)
         return again
 
     skill(caps / "a")

@@ -9,7 +9,7 @@ import pytest
 from structlog.testing import capture_logs
 from watchfiles import Change
 
-from remit.features.skills.directories import CapabilityDirectory, scan_directories
+from remit.features.skills.directories import CapabilityDirectory, DirectoryScanner
 from remit.kernel.reload import watch as edits_module
 from remit.kernel.reload import watch as watch_module
 from remit.kernel.reload.watch import RelevantPath, watch_directories
@@ -36,7 +36,7 @@ class Watched:
 
     def seen(self) -> str:
         """Everything there is, as one text."""
-        found = scan_directories(
+        found = DirectoryScanner().scan(
             [CapabilityDirectory(self.caps, "user"), CapabilityDirectory(self.later, "user")]
         )
         return "|".join(f"{one.id}={one.description}" for one in found.descriptors)

@@ -121,11 +121,6 @@ class DirectoryScanner:
         )
 
 
-def scan_directories(searched: Sequence[CapabilityDirectory]) -> DirectoryScan:
-    """Read every directory once."""
-    return DirectoryScanner().scan(searched)
-
-
 def place_of(descriptor: Descriptor) -> Place:
     """Where a descriptor is written."""
     return descriptor.source.place or Place(descriptor.id)

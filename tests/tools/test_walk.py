@@ -16,6 +16,7 @@ FILES = {
     "upstream": 28,
     "discover": 33,
     "inject": 34,
+    "set": 20,
     "spawn": 56,
 }
 
@@ -53,7 +54,7 @@ def test_a_walk_goes_through_the_door(walks: dict[str, Any], name: str) -> None:
 def test_a_walk_is_shown_with_its_files_and_functions(root: Path) -> None:
     done = walk(root, "check", "agent:spawn")
     assert done.returncode == 0, done.stderr
-    assert "1  kernel/dispatch/dispatcher.py" in done.stdout
+    assert "1 · kernel/dispatch/dispatcher.py" in done.stdout
     assert "features/permissions/" in done.stdout
     assert "files (goal: " in done.stdout
 

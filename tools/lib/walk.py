@@ -120,6 +120,10 @@ async def _spawn(ground: Ground, profile: str) -> None:
     await ground.ask("agent:spawn", ground.agent, profile=profile, agent_id="child")
 
 
+async def _set(ground: Ground, key: str) -> None:
+    await ground.ask("state:set", ground.agent, key=key, value=1)
+
+
 async def _nothing(_: Ground) -> None:
     pass
 
@@ -165,6 +169,8 @@ class Walk:
         return {file: names for file, names in last.items() if all(file in one for one in others)}
 
 
+ROAD = "set"
+"""The walk whose files in kernel and model every change touches, whatever it changes."""
 WALKS = {
     "check": Walk("may an agent use the event WORDS?", _check, "state:set", 8),
     "why": Walk("why may a profile use the event WORDS, or not?", _why, "agent:spawn", 10),
@@ -172,6 +178,7 @@ WALKS = {
     "upstream": Walk("call the tool WORDS of an upstream server", _upstream, "echo", 18),
     "discover": Walk("find the tools that fit WORDS", _discover, "keep a value for later", 16),
     "inject": Walk("give an agent the cards that fit WORDS", _inject, "keep this in the state", 12),
+    ROAD: Walk("keep a value: the road of every change", _set, "key", 20),
     "spawn": Walk(
         "create an agent under the profile WORDS", _spawn, "child", 14, before=_end_child
     ),
@@ -234,28 +241,40 @@ async def measure(names: list[str], words: str | None) -> dict[str, Entered] | R
     profiler = Profiler()
     async with prepared() as ground:
         found = {}
-        for name in names:
+        for name in dict.fromkeys([*names, ROAD]):
             walk = WALKS[name]
             try:
-                found[name] = await walk.files(ground, profiler, words or walk.words)
+                asked = words if words and name in names else walk.words
+                found[name] = await walk.files(ground, profiler, asked)
             except RemitError as error:  # caught here: outside, it is in a group in a group
                 return error
         return found
 
 
-def _print(name: str, files: Entered) -> None:
+def own(name: str, found: dict[str, Entered]) -> list[str]:
+    """The files of a walk without those of the road that every change takes."""
+    road = [] if name == ROAD else [*found[ROAD]]
+    shared = [file for file in road if file.startswith(("kernel/", "model/"))]
+    return [file for file in found[name] if file not in shared]
+
+
+def _print(name: str, found: dict[str, Entered]) -> None:
     print(f"{name}: {WALKS[name].what}\n")
+    files, alone = found[name], own(name, found)
     width = max(map(len, files))
     for number, (file, functions) in enumerate(files.items(), start=1):
         more = [f"and {len(functions) - SHOWN} more"] if len(functions) > SHOWN else []
-        print(f"{number:3}  {file:{width}}  {', '.join(functions[:SHOWN] + more)}")
-    print(f"\n{len(files)} files (goal: {WALKS[name].goal})")
+        mark = " " if file in alone else "·"
+        print(f"{number:3} {mark} {file:{width}}  {', '.join(functions[:SHOWN] + more)}")
+    print(f"\n{len(files)} files (goal: {WALKS[name].goal}), {len(alone)} of them its own;")
+    print(f"· is the road of every change: ./tools/walk {ROAD}")
 
 
 def _summary(found: dict[str, Entered]) -> None:
-    print("walk      files  goal  what is asked")
+    print("walk      files  goal  own  what is asked")
     for name, files in found.items():
-        print(f"{name:9} {len(files):5} {WALKS[name].goal:5}  {WALKS[name].what}")
+        counts = f"{len(files):5} {WALKS[name].goal:5} {len(own(name, found)):4}"
+        print(f"{name:9} {counts}  {WALKS[name].what}")
     print("\n./tools/walk WALK [WORDS] shows the files of one, in the order of their first touch.")
 
 
@@ -280,10 +299,13 @@ def main(arguments: list[str] | None = None) -> None:
     if isinstance(found, RemitError):
         sys.exit(f"error: {found}")
     if asked.json:
-        shown = {name: {"goal": WALKS[name].goal, "files": files} for name, files in found.items()}
+        shown = {
+            name: {"goal": WALKS[name].goal, "own": own(name, found), "files": found[name]}
+            for name in names
+        }
         print(json.dumps(shown, indent=1))
     elif asked.walk:
-        _print(asked.walk, found[asked.walk])
+        _print(asked.walk, found)
     else:
         _summary(found)
 

@@ -11,13 +11,13 @@ import pytest
 # As measured last: a walk that becomes shorter lowers its number. The goals stand in the tool.
 FILES = {
     "check": 9,
-    "why": 27,
-    "reload": 80,
-    "upstream": 28,
-    "discover": 33,
-    "inject": 34,
-    "set": 20,
-    "spawn": 56,
+    "why": 23,
+    "reload": 69,
+    "upstream": 27,
+    "discover": 34,
+    "inject": 29,
+    "set": 26,
+    "spawn": 46,
 }
 
 

@@ -241,7 +241,9 @@ async def measure(names: list[str], words: str | None) -> dict[str, Entered] | R
     profiler = Profiler()
     async with prepared() as ground:
         found = {}
-        for name in dict.fromkeys([*names, ROAD]):
+        for name in dict.fromkeys(
+            [ROAD, *names]
+        ):  # no search before it, from which it could be learned
             walk = WALKS[name]
             try:
                 asked = words if words and name in names else walk.words

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from tests.policy.catalogues import Role, Unit, World, compile_world, universe_of_world, worlds
 from tests.policy.texts import CAPABILITIES, compiled, granted, own, refused, told
 
-from remit.config.definitions.files import Files
-from remit.config.definitions.parse import parse_definitions
+from remit.config.definitions.files import Files, parse_definitions
 from remit.errors import InvalidDataError, NotFoundError
 from remit.model.composition import Scalar
 from remit.model.grant import Grant

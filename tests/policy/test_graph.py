@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from tests.policy.catalogues import World, compile_world, universe_of_names, worlds
 from tests.policy.texts import CAPABILITIES, compiled
 
-from remit.config.definitions.files import read_files
-from remit.config.definitions.parse import parse_definitions
+from remit.config.definitions.files import parse_definitions, read_files
 from remit.errors import NotFoundError
 from remit.policy.catalogue import Catalogue
 from remit.policy.compile import compile_definitions

@@ -11,7 +11,7 @@ from hypothesis import settings
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule
 from tests.fakes import texts
 
-from remit.config.definitions.parse import parse_definitions
+from remit.config.definitions.files import parse_definitions
 from remit.kernel.authority.fleet import Fleet
 from remit.model.agent import Agent, AgentSpec
 from remit.model.capability import RuntimeCapability, RuntimeDefinition, RuntimeVersion

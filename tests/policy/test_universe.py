@@ -16,7 +16,7 @@ from tests.policy.texts import (
     universe_of,
 )
 
-from remit.config.definitions.parse import parse_definitions
+from remit.config.definitions.files import parse_definitions
 from remit.model.names import EventPattern, parse_event_name
 from remit.policy.compile import compile_definitions
 from remit.policy.decide import decide

@@ -4,8 +4,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from remit.config.definitions.files import Files
-from remit.config.definitions.parse import parse_definitions
+from remit.config.definitions.files import Files, parse_definitions
 from remit.model.event import EventSpec
 from remit.model.grant import Grant
 from remit.model.names import parse_event_name

@@ -12,7 +12,7 @@ import click
 import msgspec
 
 from remit.cli.connection import all_agents, connected
-from remit.cli.options import CLIENT_NAME, SECONDS, Asked, asked, completing
+from remit.cli.options import CLIENT_NAME, SECONDS, SharedOptions, completing, with_options
 from remit.cli.outcome import (
     counted,
     next_step,
@@ -36,9 +36,9 @@ from remit.kernel.dispatch.call import check_value
 )
 @click.option("--session", help="The session it works in; one that was opened binds it.")
 @click.option("--no-launch", is_flag=True, help="Do not start the process of the profile.")
-@asked
+@with_options
 def spawn(  # noqa: PLR0913 - one for each option
-    ask: Asked,
+    shared: SharedOptions,
     profile: str,
     *,
     agent_id: str | None,
@@ -56,9 +56,9 @@ def spawn(  # noqa: PLR0913 - one for each option
     request |= {"on_excess": "narrow"} if narrow else {}
     request |= {"session": session} if session else {}
     request |= {"launch": {}} if no_launch else {}
-    with connected(ask.settings()) as remit:
+    with connected(shared.settings()) as remit:
         answer = remit.call("agent:spawn", request)
-    if ask.as_json:
+    if shared.as_json:
         print_json(answer)
         return
     credentials = answer["credentials"]
@@ -79,12 +79,12 @@ def spawn(  # noqa: PLR0913 - one for each option
 
 
 @click.command()
-@asked
-def agents(ask: Asked) -> None:
+@with_options
+def agents(shared: SharedOptions) -> None:
     """Show the living agents as a tree."""
-    with connected(ask.settings()) as remit:
+    with connected(shared.settings()) as remit:
         items = all_agents(remit)
-    if ask.as_json:
+    if shared.as_json:
         print_json({"items": items, "total": len(items), "next": None})
         return
     children: dict[str | None, list[dict[str, Any]]] = {}
@@ -116,17 +116,17 @@ def _tree(
 @click.command()
 @click.argument("agent", shell_complete=completing("agent"))
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@asked
-def revoke(ask: Asked, agent: str, *, yes: bool) -> None:
+@with_options
+def revoke(shared: SharedOptions, agent: str, *, yes: bool) -> None:
     """End AGENT and all its descendants; their connections are cut at once."""
-    with connected(ask.settings()) as remit:
-        if not yes and not ask.as_json:
+    with connected(shared.settings()) as remit:
+        if not yes and not shared.as_json:
             if remit.allowed("agent:status"):
                 remit.call("agent:status", {"agent_id": agent})  # nobody is asked about nobody
             if not click.confirm(f"end {agent} and all its descendants?"):
                 raise InvalidDataError("nothing was done", hint="--yes does not ask")
         answer = remit.call("agent:terminate", {"agent_id": agent})
-    if ask.as_json:
+    if shared.as_json:
         print_json(answer)
         return
     say(f"ended: {', '.join(answer.get('terminated', [agent]))}")
@@ -147,15 +147,15 @@ def key() -> None:
     shell_complete=completing("profile"),
 )
 @click.option("--out", type=click.Path(path_type=Path), help="Key file; default: in the home.")
-@asked
-def new(ask: Asked, name: str, *, profile: str, out: Path | None) -> None:
+@with_options
+def new(shared: SharedOptions, name: str, *, profile: str, out: Path | None) -> None:
     """Make a key pair for NAME, register its public half, and write the key file (mode 0600)."""
     from remit_client.keys import new_key, save_key  # noqa: PLC0415 - zmq
 
     if not re.fullmatch(CLIENT_NAME, name):
         hint = "a lowercase letter, then lowercase letters, digits, _ and -, 64 at the most"
         raise InvalidDataError(f"{name!r} cannot be the name of a client", hint=hint)
-    settings = ask.settings()
+    settings = shared.settings()
     home = Home(settings.home)
     path = out or home.keys / f"{name}.key"
     if path.exists():
@@ -171,7 +171,7 @@ def new(ask: Asked, name: str, *, profile: str, out: Path | None) -> None:
         except BaseException:
             path.unlink()
             raise
-    if ask.as_json:
+    if shared.as_json:
         print_json(answer | {"file": str(path)})
         return
     name = answer["name"]  # another one, when it was taken where the caller does not see it
@@ -198,12 +198,12 @@ def _address_of(home: Home) -> dict[str, str]:
 
 
 @key.command("list")
-@asked
-def list_keys(ask: Asked) -> None:
+@with_options
+def list_keys(shared: SharedOptions) -> None:
     """List the clients that may connect."""
-    with connected(ask.settings()) as remit:
+    with connected(shared.settings()) as remit:
         answer = remit.call("key:list")
-    if ask.as_json:
+    if shared.as_json:
         print_json(answer)
         return
     for item in answer["items"]:
@@ -215,15 +215,15 @@ def list_keys(ask: Asked) -> None:
 
 @key.command("revoke")
 @click.argument("name", shell_complete=completing("agent"))
-@asked
-def revoke_key(ask: Asked, name: str) -> None:
+@with_options
+def revoke_key(shared: SharedOptions, name: str) -> None:
     """Take the key of NAME away; its connections are cut at once."""
-    settings = ask.settings()
+    settings = shared.settings()
     with connected(settings) as remit:
         answer = remit.call("key:revoke", {"name": name})
     # Useless now, and in the way of a new key of that name.
     (Home(settings.home).keys / f"{Path(name).name}.key").unlink(missing_ok=True)
-    if ask.as_json:
+    if shared.as_json:
         print_json(answer)
         return
     say(f"{name} is cut off")
@@ -234,14 +234,16 @@ def revoke_key(ask: Asked, name: str) -> None:
 @click.argument("name", required=False, shell_complete=completing("agent"))
 @click.option("--expires-in", type=int, help="Seconds until it counts no longer; default: 30 days.")
 @click.option("--audience", help="The face where it counts; default: http.")
-@asked
-def token(ask: Asked, name: str | None, *, expires_in: int | None, audience: str | None) -> None:
+@with_options
+def token(
+    shared: SharedOptions, name: str | None, *, expires_in: int | None, audience: str | None
+) -> None:
     """Make a bearer token for NAME, or for yourself, and print it: it is shown once."""
     given = {"name": name, "expires_in": expires_in, "audience": audience}
     data = {field: value for field, value in given.items() if value is not None}
-    with connected(ask.settings()) as remit:
+    with connected(shared.settings()) as remit:
         answer = remit.call("key:token", data)
-    if ask.as_json:
+    if shared.as_json:
         print_json(answer)
         return
     say(answer["token"])
@@ -249,12 +251,12 @@ def token(ask: Asked, name: str | None, *, expires_in: int | None, audience: str
 
 
 @key.command()
-@asked
-def tokens(ask: Asked) -> None:
+@with_options
+def tokens(shared: SharedOptions) -> None:
     """List the bearer tokens that were made; the tokens themselves are kept nowhere."""
-    with connected(ask.settings()) as remit:
+    with connected(shared.settings()) as remit:
         answer = remit.call("key:tokens")
-    if ask.as_json:
+    if shared.as_json:
         print_json(answer)
         return
     for item in answer["items"]:
@@ -267,12 +269,12 @@ def tokens(ask: Asked) -> None:
 
 @key.command()
 @click.argument("id_", metavar="ID")
-@asked
-def revoke_token(ask: Asked, id_: str) -> None:
+@with_options
+def revoke_token(shared: SharedOptions, id_: str) -> None:
     """Take the bearer token ID back; it counts no longer at once."""
-    with connected(ask.settings()) as remit:
+    with connected(shared.settings()) as remit:
         answer = remit.call("key:revoke_token", {"id": id_})
-    if ask.as_json:
+    if shared.as_json:
         print_json(answer)
         return
     say(f"the token {answer['id']} of {answer['name']} counts no longer")
@@ -286,9 +288,9 @@ def revoke_token(ask: Asked, id_: str) -> None:
 @click.option("--timeout", type=SECONDS, default=30.0, help="Seconds to wait for the answer.")
 @click.option("--key", help="Key file to call with; REMIT_KEY, else the operator's.")
 @click.option("--session", help="The session to call in.")
-@asked
+@with_options
 def call(  # noqa: PLR0913 - one argument an option
-    ask: Asked,
+    shared: SharedOptions,
     event: str,
     pairs: tuple[str, ...],
     *,
@@ -301,7 +303,7 @@ def call(  # noqa: PLR0913 - one argument an option
     request = _request_data(pairs, data)
     check_value(request)
     try:
-        with connected(ask.settings(), key) as remit:
+        with connected(shared.settings(), key) as remit:
             answer = remit.ask(event, request, timeout=timeout, session=session)
     except RemitError as error:
         raise _with_quotes(error, pairs) from error

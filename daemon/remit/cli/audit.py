@@ -10,7 +10,7 @@ import msgspec
 
 from remit.cli.commands import invoked_as
 from remit.cli.connection import connected
-from remit.cli.options import SECONDS, Asked, asked, completing
+from remit.cli.options import SECONDS, SharedOptions, completing, with_options
 from remit.cli.outcome import NO, counted, next_step, print_json, say, say_hint
 from remit.config.settings.home import Home
 from remit.config.settings.lock import running_pid
@@ -56,18 +56,18 @@ class Moment(click.ParamType[float]):
 @click.option("--since", type=Moment(), help="Nothing earlier: '10m', '2h', or an ISO time.")
 @click.option("--until", type=Moment(), help="Nothing later.")
 @click.option("--limit", type=click.IntRange(1), default=50, help="How many rows; 50.")
-@asked
-def audit(ask: Asked, *, limit: int, **filters: Any) -> None:
+@with_options
+def audit(shared: SharedOptions, *, limit: int, **filters: Any) -> None:
     """Look up what was decided, newest last."""
     wanted = {name: value for name, value in filters.items() if value is not None}
     if click.get_current_context().invoked_subcommand is not None:
-        if wanted or ask.as_json or ask.home:
+        if wanted or shared.as_json or shared.home:
             message = f"options come after the command: {invoked_as()} audit verify --json"
             raise click.UsageError(message)
         return
-    with connected(ask.settings()) as remit:
+    with connected(shared.settings()) as remit:
         answer = _rows(remit, wanted, limit)
-    if ask.as_json:
+    if shared.as_json:
         print_json(answer)
         return
     for item in reversed(answer["items"]):
@@ -106,13 +106,13 @@ def times(item: dict[str, Any]) -> str:
 @audit.command()
 @click.option("--head", help="A hash that was noted earlier; it must still be one of the rows.")
 @click.option("--files", is_flag=True, help="Read the files, also while a daemon runs.")
-@asked
-def verify(ask: Asked, *, head: str | None, files: bool) -> None:
+@with_options
+def verify(shared: SharedOptions, *, head: str | None, files: bool) -> None:
     """Prove that nobody changed the audit; exit code 1 says what is wrong.
 
     A running daemon is asked; without one the files of the home are read.
     """
-    settings = ask.settings()
+    settings = shared.settings()
     home = Home(settings.home)
     is_served = home.database.is_file() or home.audit_head.is_file()
     if files or (running_pid(home) is None and is_served):
@@ -123,31 +123,31 @@ def verify(ask: Asked, *, head: str | None, files: bool) -> None:
         with connected(settings) as remit:
             found = remit.call("audit:verify", {"head": head} if head else {}, timeout=600)
         answer = {"source": "daemon"} | found
-    _tell(answer, ask)
+    _tell(answer, shared)
 
 
 @audit.command()
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@asked
-def accept(ask: Asked, *, yes: bool) -> None:
+@with_options
+def accept(shared: SharedOptions, *, yes: bool) -> None:
     """Take the audit as it ends now, after you looked at what 'audit verify' found.
 
     Also after archives were moved away. The daemon must not run; what was wrong becomes a row.
     """
     from remit.app.audit_files import accept_files, prove_files  # noqa: PLC0415 - reads a database
 
-    home = Home(ask.settings().home)
+    home = Home(shared.settings().home)
     before = prove_files(home)
-    if not yes and not ask.as_json:
+    if not yes and not shared.as_json:
         say(before["problem"] or "nothing is wrong with the audit")
         if not click.confirm("accept the audit as it is?"):
             raise InvalidDataError("nothing was done", hint="--yes does not ask")
-    _tell({"source": "files"} | accept_files(home), ask)
+    _tell({"source": "files"} | accept_files(home), shared)
 
 
-def _tell(answer: dict[str, Any], ask: Asked) -> None:
+def _tell(answer: dict[str, Any], shared: SharedOptions) -> None:
     """Show a proof, and end with what it found."""
-    if ask.as_json:
+    if shared.as_json:
         print_json(answer)
     elif answer["ok"]:
         archived = answer.get("archived", {}).get("rows", 0)
@@ -169,9 +169,9 @@ def _tell(answer: dict[str, Any], ask: Asked) -> None:
 @click.option("--denied", is_flag=True, help="Only denials.")
 @click.option("--ignore", multiple=True, help="A pattern of events to leave out.")
 @click.option("--count", type=click.IntRange(1), help="Stop after so many lines.")
-@asked
+@with_options
 def tail(
-    ask: Asked,
+    shared: SharedOptions,
     patterns: tuple[str, ...],
     *,
     denied: bool,
@@ -182,14 +182,14 @@ def tail(
     wanted = [_pattern(text) for text in patterns]
     unwanted = [_pattern(text) for text in ignore]
     shown = 0
-    with connected(ask.settings()) as remit, remit.subscribe(_ENTRY) as entries:
+    with connected(shared.settings()) as remit, remit.subscribe(_ENTRY) as entries:
         for push in entries:
             entry = push.data
             if denied and entry["outcome"] != "denied":
                 continue
             if not _chosen(entry["event"], wanted, unwanted):
                 continue
-            click.echo(msgspec.json.encode(entry).decode() if ask.as_json else _line(entry))
+            click.echo(msgspec.json.encode(entry).decode() if shared.as_json else _line(entry))
             shown += 1
             if count is not None and shown >= count:
                 return
@@ -220,18 +220,18 @@ def _line(entry: dict[str, Any]) -> str:
 @click.command()
 @click.option("--once", is_flag=True, help="Show one picture and end.")
 @click.option("--interval", type=SECONDS, default=2.0, help="Seconds between pictures.")
-@asked
-def top(ask: Asked, *, once: bool, interval: float) -> None:
+@with_options
+def top(shared: SharedOptions, *, once: bool, interval: float) -> None:
     """Show who and what is busy, again and again until Ctrl-C."""
-    with connected(ask.settings()) as remit:
+    with connected(shared.settings()) as remit:
         before = _sample(remit, None)
-        if not once and not ask.as_json:
+        if not once and not shared.as_json:
             _follow(remit, before, interval)
             return
         # A rate needs two looks.
         time.sleep(min(interval, _GLANCE))
         now = _sample(remit, before)
-    if ask.as_json:
+    if shared.as_json:
         print_json(now)
     else:
         say(_screen(now))
@@ -305,17 +305,17 @@ def _screen(now: dict[str, Any]) -> str:
 @click.command()
 @click.argument("agent", required=False)
 @click.option("--since", type=Moment(), help="Nothing before that day: '7d', '2w', or an ISO time.")
-@asked
-def bill(ask: Asked, agent: str | None, *, since: float | None) -> None:
+@with_options
+def bill(shared: SharedOptions, agent: str | None, *, since: float | None) -> None:
     """Tell what was put before the models of all agents, or of AGENT, in tokens."""
     asked_for = {"agent": agent, "since": since}
     data = {name: value for name, value in asked_for.items() if value is not None}
-    with connected(ask.settings()) as remit:
+    with connected(shared.settings()) as remit:
         answer = remit.call("bill:query", data)
         while answer["next"] is not None:
             more = remit.call("bill:query", data | {"after": answer["next"]})
             answer |= {"items": answer["items"] + more["items"], "next": more["next"]}
-    if ask.as_json:
+    if shared.as_json:
         print_json(answer)
         return
     for item in answer["items"]:

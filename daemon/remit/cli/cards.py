@@ -16,7 +16,7 @@ from remit.app.scan_installation import scan_installation
 from remit.app.workbench import source_of_daemon, source_of_files
 from remit.cli.commands import invoked_as
 from remit.cli.connection import daemon_answers
-from remit.cli.options import Asked, asked
+from remit.cli.options import SharedOptions, with_options
 from remit.cli.outcome import (
     NO,
     counted,
@@ -35,27 +35,27 @@ _COLOURS = {"error": "red", "warning": "yellow", "note": "blue"}
 
 
 @click.group(invoke_without_command=True)
-@asked
-def cards(ask: Asked) -> None:
+@with_options
+def cards(shared: SharedOptions) -> None:
     """List cards, check their files, and try which of them a message calls for."""
     if click.get_current_context().invoked_subcommand is not None:
-        if ask.as_json or ask.home:
+        if shared.as_json or shared.home:
             message = f"options come after the command: {invoked_as()} cards list --json"
             raise click.UsageError(message)
         return
-    _list(ask)
+    _list(shared)
 
 
 @cards.command("list")
-@asked
-def list_(ask: Asked) -> None:
+@with_options
+def list_(shared: SharedOptions) -> None:
     """List the cards of the daemon, or of the files when none runs."""
-    _list(ask)
+    _list(shared)
 
 
-def _list(ask: Asked) -> None:
-    answer = _listed(ask)
-    if ask.as_json:
+def _list(shared: SharedOptions) -> None:
+    answer = _listed(shared)
+    if shared.as_json:
         print_json(answer)
         return
     for item in answer["items"]:
@@ -85,8 +85,8 @@ def _say_state(answer: dict[str, Any]) -> None:
         say(f"{day['injected']} of {day['sessions']} sessions in a day got a card")
 
 
-def _listed(ask: Asked) -> dict[str, Any]:
-    settings = ask.definitions()
+def _listed(shared: SharedOptions) -> dict[str, Any]:
+    settings = shared.definitions()
     with daemon_answers(settings) as daemon:
         if daemon is not None:
             answer = daemon.cards()
@@ -96,15 +96,15 @@ def _listed(ask: Asked) -> dict[str, Any]:
 
 
 @cards.command()
-@asked
-def check(ask: Asked) -> None:
+@with_options
+def check(shared: SharedOptions) -> None:
     """Read every card file and show what is wrong or suspicious."""
-    settings = ask.definitions()
+    settings = shared.definitions()
     source = {"source": source_of_files(settings)}
     found = check_cards(settings)
     errors = sum(problem.is_error for problem in found.problems)
     failed = bool(errors or found.quarantined)
-    if ask.as_json:
+    if shared.as_json:
         print_json({"ok": not failed, **describe_cards(settings, found), **source})
         sys.exit(NO if failed else 0)
     say_problems(found.problems)
@@ -128,13 +128,15 @@ def check(ask: Asked) -> None:
 @click.argument("message", nargs=-1, required=True)
 @click.option("--session-type", default="main", help="What kind of session it is; main.")
 @click.option("--scorer", help="Another scorer than the configured one.")
-@asked
-def try_(ask: Asked, message: tuple[str, ...], *, session_type: str, scorer: str | None) -> None:
+@with_options
+def try_(
+    shared: SharedOptions, message: tuple[str, ...], *, session_type: str, scorer: str | None
+) -> None:
     """Score every card against MESSAGE, word by word; several are a conversation, oldest first."""
-    settings = ask.definitions()
+    settings = shared.definitions()
     answer = try_cards(settings, message, session_type=session_type, scorer=scorer)
     answer |= {"source": source_of_files(settings)}
-    if ask.as_json:
+    if shared.as_json:
         print_json(answer)
         return
     for row in answer["cards"]:
@@ -173,25 +175,27 @@ def try_(ask: Asked, message: tuple[str, ...], *, session_type: str, scorer: str
     show_default=True,
     help="Tell what is at least as bad as this; exit 1 when there is something.",
 )
-@asked
-def scan(ask: Asked, path: tuple[Path, ...], *, sarif: str | None, min_severity: "Level") -> None:
+@with_options
+def scan(
+    shared: SharedOptions, path: tuple[Path, ...], *, sarif: str | None, min_severity: "Level"
+) -> None:
     """Scan what models are shown for text that was written to steer them.
 
     Without PATH: events, definitions, cards, skills, and the tools of upstream servers. With PATH:
     only these folders of skills, answers to tools/list, and mcpServers files of hosts.
     """
-    _check_sarif(ask, sarif)
+    _check_sarif(shared, sarif)
 
     source = None
     if path:
         found = scan_paths(path)
     else:
-        settings = ask.definitions()
+        settings = shared.definitions()
         found, source = scan_installation(settings), source_of_files(settings)
     told = at_least(found.alarms, min_severity)
     if sarif is not None:
         _give_sarif(told, sarif)
-    if ask.as_json:
+    if shared.as_json:
         print_json(_scan_answer(found, told))
     elif sarif != _STDOUT:
         _say_scanned(found, told)
@@ -201,8 +205,8 @@ def scan(ask: Asked, path: tuple[Path, ...], *, sarif: str | None, min_severity:
     sys.exit(NO if told else 0)
 
 
-def _check_sarif(ask: Asked, sarif: str | None) -> None:
-    if sarif == _STDOUT and ask.as_json:
+def _check_sarif(shared: SharedOptions, sarif: str | None) -> None:
+    if sarif == _STDOUT and shared.as_json:
         raise click.UsageError("--json and --sarif both write to the screen; give --sarif a FILE")
     if sarif not in (None, _STDOUT) and not str(sarif).endswith((".sarif", ".sarif.json")):
         # The word behind --sarif may have been meant as a PATH, and would be written over.

@@ -24,7 +24,7 @@ from click.shell_completion import (
 
 from remit.app.workbench import definition_files, find_events, read_standing
 from remit.cli.commands import COMPLETE, as_invoked
-from remit.config.definitions.parse import parse_definitions
+from remit.config.definitions.files import parse_definitions
 from remit.config.settings.load import load_settings
 from remit.config.settings.lock import as_served
 from remit.config.settings.table import Settings

@@ -18,7 +18,7 @@ import msgspec
 from remit.app.daemon import leave, serve_until_stopped
 from remit.app.logs import configure_logs
 from remit.cli.commands import as_invoked
-from remit.cli.options import Asked, asked, asked_about_definitions, completing
+from remit.cli.options import SharedOptions, completing, with_definition_options, with_options
 from remit.cli.outcome import NO, fail, next_step, print_json, say
 from remit.config.settings.home import Home
 from remit.config.settings.lock import running_pid
@@ -27,7 +27,7 @@ from remit.config.settings.table import SETTINGS
 from remit.errors import InvalidDataError, RemitError
 
 if TYPE_CHECKING:
-    from remit.app.doctor.look import Check
+    from remit.app.doctor.daemon import Check
 
 MAX_DESCRIPTORS = 65_536
 _THIS_RUN = "This run"
@@ -60,16 +60,16 @@ class _Grouped(click.Command):
 
 @click.command(cls=_Grouped)
 @_settings_options
-@asked
-def serve(ask: Asked, **flags: Any) -> None:
+@with_options
+def serve(shared: SharedOptions, **flags: Any) -> None:
     """Run the daemon in the foreground until SIGTERM; SIGHUP reads the definitions again."""
     gc.enable()  # see __main__
     _raise_file_limit()
-    settings = ask.settings(**flags)
+    settings = shared.settings(**flags)
     configure_logs(settings)
 
     def announce(ready: dict[str, Any]) -> None:
-        if ask.as_json:
+        if shared.as_json:
             click.echo(msgspec.json.encode(ready).decode())
         else:
             say(
@@ -83,7 +83,7 @@ def serve(ask: Asked, **flags: Any) -> None:
     try:
         anyio.run(serve_until_stopped, settings, announce, backend_options=_loop_options())
     except* RemitError as group:
-        fail(_first(group), as_json=ask.as_json)
+        fail(_first(group), as_json=shared.as_json)
     leave()
 
 
@@ -110,19 +110,19 @@ def _loop_options() -> dict[str, Any]:
 
 
 @click.command()
-@asked
-def demo(ask: Asked) -> None:
+@with_options
+def demo(shared: SharedOptions) -> None:
     """Watch three scripted agents work on a real daemon; no network, nothing is kept."""
     from remit.app.demo import run_demo  # noqa: PLC0415 - memory that a daemon need not hold
 
     folder = Path(tempfile.mkdtemp(prefix="remit-demo-"))
-    settings = ask.settings(log_level="error")
+    settings = shared.settings(log_level="error")
     settings = _in(settings, folder)
     configure_logs(settings)
     steps: list[dict[str, Any]] = []
 
     def show(kind: str, facts: dict[str, Any]) -> None:
-        if ask.as_json:
+        if shared.as_json:
             steps.append({"kind": kind, **facts})
         else:
             say(_LINES[kind](facts))
@@ -132,7 +132,7 @@ def demo(ask: Asked) -> None:
         totals = anyio.run(run_demo, settings, show)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    if ask.as_json:
+    if shared.as_json:
         print_json({"steps": steps, "totals": totals})
         return
     say(f"\n{totals['allowed']} allowed, {totals['denied']} denied, each with its reason")
@@ -189,9 +189,15 @@ _LINES = {"daemon": _daemon, "step": _step, "bill": _bill}
 @click.option("--key", default="", help="Key file of the agent, or of whoever makes one.")
 @click.option("--session", help="The session that narrows every call.")
 @click.option("--embedded", is_flag=True, help="Run a daemon in here when none runs.")
-@asked
+@with_options
 def mcp(
-    ask: Asked, agent: str, profile: str, key: str, *, session: str | None, embedded: bool
+    shared: SharedOptions,
+    agent: str,
+    profile: str,
+    key: str,
+    *,
+    session: str | None,
+    embedded: bool,
 ) -> None:
     """Serve MCP over standard input and output, for a host that starts this command."""
     from remit.app.mcp_stdio import Who, serve_mcp  # noqa: PLC0415 - as in demo
@@ -202,7 +208,7 @@ def mcp(
         hint = "remit mcp --profile PROFILE, or --agent AGENT"
         raise InvalidDataError("whose tools are to be served?", hint=hint)
     gc.enable()  # see __main__
-    settings = ask.settings()
+    settings = shared.settings()
     configure_logs(settings)
     try:
         anyio.run(
@@ -210,7 +216,7 @@ def mcp(
         )
     except RemitError as error:
         try:
-            fail(error, as_json=ask.as_json)
+            fail(error, as_json=shared.as_json)
         except SystemExit as end:
             # A thread may wait for the host's next word for ever.
             leave(end.code if isinstance(end.code, int) else 1)
@@ -219,15 +225,15 @@ def mcp(
 
 
 @click.command()
-@asked_about_definitions
-def doctor(ask: Asked) -> None:
+@with_definition_options
+def doctor(shared: SharedOptions) -> None:
     """Find what is wrong with this installation, and say how to repair it."""
     from remit.app.doctor.report import examine  # noqa: PLC0415 - as in demo
 
-    settings = ask.settings()
+    settings = shared.settings()
     checks = examine(settings)
     healthy = all(check.state != "broken" for check in checks)
-    if ask.as_json:
+    if shared.as_json:
         print_json({"ok": healthy, "checks": [check.to_json() for check in checks]})
     else:
         for check in checks:

@@ -10,7 +10,7 @@ import click
 
 from remit.app.schemas import SCHEMAS
 from remit.app.workbench import open_workbench
-from remit.cli.options import Asked, asked, asked_about_definitions
+from remit.cli.options import SharedOptions, with_definition_options, with_options
 from remit.cli.outcome import (
     NO,
     counted,
@@ -38,16 +38,16 @@ from remit.policy.lint import lint as find_drift
 
 
 @click.command()
-@asked_about_definitions
-def lint(ask: Asked) -> None:
+@with_definition_options
+def lint(shared: SharedOptions) -> None:
     """Find drift: patterns without events, events without capability, old names, and more."""
-    settings = ask.definitions()
-    bench = open_workbench(settings, ask.events, with_handlers=True)
+    settings = shared.definitions()
+    bench = open_workbench(settings, shared.events, with_handlers=True)
     commands = Commands(settings.launch_commands)
     launchers = launcher_warnings(bench.catalogue, commands)
     report = find_drift(bench.catalogue, launchers, bench.module_problems())
     found = sum(map(len, report.values()))
-    if ask.as_json:
+    if shared.as_json:
         print_json(report)
     else:
         for category, findings in report.items():
@@ -71,13 +71,13 @@ def lint(ask: Asked) -> None:
 @click.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--write", is_flag=True, help="Put the new text into the file; the old is kept.")
-@asked_about_definitions
-def migrate(ask: Asked, file: Path, *, write: bool) -> None:
+@with_definition_options
+def migrate(shared: SharedOptions, file: Path, *, write: bool) -> None:
     """Turn the explicit list of a composition FILE into capabilities that resolve to the same."""
     _refuse_catalogue(file)
-    ask.definitions()
-    folder = ask.compositions or str(file.parent)
-    bench = open_workbench(ask.settings(compositions=folder), ask.events)
+    shared.definitions()
+    folder = shared.compositions or str(file.parent)
+    bench = open_workbench(shared.settings(compositions=folder), shared.events)
     composition = next(
         (c for c in bench.catalogue.compositions.values() if _is_file(c.place.file, file)), None
     )
@@ -88,7 +88,7 @@ def migrate(ask: Asked, file: Path, *, write: bool) -> None:
     raw = file.read_bytes()
     text = rewrite_composition(raw.decode("utf-8-sig"), migration)
     backup = _replace(file, text) if write else None
-    if ask.as_json:
+    if shared.as_json:
         print_json(migration.to_json() | {"backup": str(backup) if backup else None})
         return
     click.echo(text, nl=False)
@@ -155,14 +155,14 @@ def schema(kind: str) -> None:
 @click.option("--mermaid", is_flag=True, help="For Markdown.")
 @click.option("--profile", help="Only this profile and what it holds.")
 @click.option("--out", type=click.Path(path_type=Path), help="Write to a file.")
-@asked_about_definitions
-def graph(ask: Asked, *, profile: str | None, out: Path | None, **forms: bool) -> None:
+@with_definition_options
+def graph(shared: SharedOptions, *, profile: str | None, out: Path | None, **forms: bool) -> None:
     """Draw profiles, capabilities, requires and denials."""
     chosen = [form for form, on in forms.items() if on]
     if len(chosen) > 1:
         raise click.UsageError(f"one picture at a time: choose one of --{', --'.join(chosen)}")
 
-    bench = open_workbench(ask.definitions(), ask.events)
+    bench = open_workbench(shared.definitions(), shared.events)
     catalogue = bench.catalogue
     if profile is not None and profile not in catalogue.compositions:
         hint = did_you_mean(profile, catalogue.compositions)
@@ -172,7 +172,7 @@ def graph(ask: Asked, *, profile: str | None, out: Path | None, **forms: bool) -
     text = draw(picture(catalogue, profile))
     if out is not None:
         _write(out, text)
-    elif ask.as_json:
+    elif shared.as_json:
         print_json({"format": form, "text": text, "source": bench.source})
         return
     else:
@@ -191,10 +191,10 @@ def _write(out: Path, text: str) -> None:
 
 
 @click.command()
-@asked
-def config(ask: Asked) -> None:
+@with_options
+def config(shared: SharedOptions) -> None:
     """Show every setting, its value, and where the value comes from."""
-    settings = ask.settings()
+    settings = shared.settings()
     served = served_here(Home(settings.home))
     rows = []
     for row in SETTINGS:
@@ -209,7 +209,7 @@ def config(ask: Asked) -> None:
             entry["daemon"] = served.settings[row.name]
         rows.append(entry)
     differs = [str(one) for one in (*mismatches(settings), *other_settings(settings))]
-    if ask.as_json:
+    if shared.as_json:
         print_json({"settings": rows, "differs": differs})
         sys.exit(NO if differs else 0)
     for entry in rows:

@@ -19,7 +19,7 @@ from remit.app.workbench import (
     source_of_daemon,
 )
 from remit.cli.connection import connected, problems_in
-from remit.cli.options import Asked, asked
+from remit.cli.options import SharedOptions, with_options
 from remit.cli.outcome import (
     NO,
     counted,
@@ -30,8 +30,7 @@ from remit.cli.outcome import (
     say_problems,
     say_source,
 )
-from remit.config.definitions.files import Files
-from remit.config.definitions.parse import parse_definitions
+from remit.config.definitions.files import Files, parse_definitions
 from remit.config.settings.home import Home
 from remit.config.settings.lock import running_pid
 from remit.config.settings.table import Settings
@@ -67,15 +66,17 @@ _PARTS = {"upstreams": "upstream servers", "cards": "cards", "skills": "skills a
 @click.option(
     "--events", type=click.Path(path_type=Path), help="Event names instead of the handlers."
 )
-@asked
-def plan(ask: Asked, *, before: Path | None, after: Path | None, events: Path | None) -> None:
+@with_options
+def plan(
+    shared: SharedOptions, *, before: Path | None, after: Path | None, events: Path | None
+) -> None:
     """Show what an edit would grant and take away.
 
     A folder holds capabilities.yaml and compositions/.
     Without --from, the files that the daemon runs on are compared with those on disk.
     """
     # Two folders say themselves what is meant.
-    settings = ask.settings() if before and after else ask.definitions()
+    settings = shared.settings() if before and after else shared.definitions()
     if before is None:
         report = _plan_by_daemon(settings, after)
     else:
@@ -83,7 +84,7 @@ def plan(ask: Asked, *, before: Path | None, after: Path | None, events: Path | 
         new = open_workbench(_in_folder(settings, after) if after else settings, events)
         found = plan_between(new.fleet, old.catalogue, new.catalogue)
         report = {"source": new.source} | found.to_json()
-    if ask.as_json:
+    if shared.as_json:
         print_json(report)
     else:
         _say_plan(report)
@@ -172,16 +173,16 @@ def _command(launcher: dict[str, Any] | None) -> str:
 
 
 @click.command()
-@asked
-def reload(ask: Asked) -> None:
+@with_options
+def reload(shared: SharedOptions) -> None:
     """Let the daemon read its definitions again, and show what changed.
 
     All or nothing: a mistake anywhere leaves in force what is in force, and exits with 2.
     """
-    settings = ask.definitions()
+    settings = shared.definitions()
     report = _reload(settings)
     report |= {"source": source_of_daemon(settings, report["revision"])}
-    if ask.as_json:
+    if shared.as_json:
         print_json(report)
     else:
         _say_done(report)
@@ -190,21 +191,21 @@ def reload(ask: Asked) -> None:
 @click.command()
 @click.argument("folder", required=False, type=_FOLDER, metavar="[DIR]")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@asked
-def apply(ask: Asked, folder: Path | None, *, yes: bool) -> None:
-    """Show what the edited definitions change, ask, and put them in force.
+@with_options
+def apply(shared: SharedOptions, folder: Path | None, *, yes: bool) -> None:
+    """Show what the edited definitions change, shared, and put them in force.
 
     With DIR, the files that the daemon runs on are replaced by those of DIR, after a check. The old
     ones are kept beside them, in a folder that can be applied again.
     """
-    settings = ask.definitions()
+    settings = shared.definitions()
     targets = _targets(settings) if folder else None
     if folder is not None:
         open_workbench(_in_folder(settings, folder))  # every mistake, with its line
     report = _plan_by_daemon(settings, folder)
-    if not ask.as_json:
+    if not shared.as_json:
         _say_plan(report, then="")
-    if not yes and not _agreed(as_json=ask.as_json):
+    if not yes and not _agreed(as_json=shared.as_json):
         say("nothing was changed")
         sys.exit(NO)
     backup = _replace_all(folder, *targets) if folder and targets else None
@@ -214,7 +215,7 @@ def apply(ask: Asked, folder: Path | None, *, yes: bool) -> None:
         if backup is not None:
             click.echo(f"not in force; the old files are in {backup}", err=True)
         raise
-    if ask.as_json:
+    if shared.as_json:
         # A daemon that watches may have been faster: what was planned is what was done.
         print_json(done | report | {"backup": None if backup is None else str(backup)})
         return

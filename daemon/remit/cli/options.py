@@ -40,7 +40,7 @@ SECONDS = _Seconds()
 CLIENT_NAME = r"[a-z][a-z0-9_-]{0,63}"
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class SharedOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The shared options of one run of a command."""
 
     as_json: bool
@@ -119,12 +119,12 @@ _DEFINITIONS = (
 )
 
 
-def asked(function: Function) -> Callable[..., Any]:
+def with_options(function: Function) -> Callable[..., Any]:
     """Give a command the shared options as its first argument."""
     return _with_options(function, _SHARED, ("as_json", "home"))
 
 
-def asked_about_definitions(function: Function) -> Callable[..., Any]:
+def with_definition_options(function: Function) -> Callable[..., Any]:
     """The same for a command that works on definitions, with or without a daemon."""
     names = ("as_json", "home", "catalogue", "compositions", "events")
     return _with_options(function, _SHARED + _DEFINITIONS, names)
@@ -135,7 +135,7 @@ def _with_options(
 ) -> Callable[..., Any]:
     @functools.wraps(function)
     def run(*arguments: Any, **options: Any) -> Any:
-        shared = Asked(**{name: options.pop(name) for name in names})
+        shared = SharedOptions(**{name: options.pop(name) for name in names})
         return function(shared, *arguments, **options)
 
     wrapped: Callable[..., Any] = run

@@ -15,7 +15,7 @@ from remit.app.workbench import (
 )
 from remit.cli.commands import invoked_as
 from remit.cli.connection import daemon_answers, problems_in
-from remit.cli.options import Asked, asked_about_definitions, completing, variables_of
+from remit.cli.options import SharedOptions, completing, variables_of, with_definition_options
 from remit.cli.outcome import (
     BAD_INPUT,
     NO,
@@ -42,17 +42,17 @@ from remit.policy.queries import gives as what_it_gives
 
 
 @click.command()
-@asked_about_definitions
-def check(ask: Asked) -> None:
+@with_definition_options
+def check(shared: SharedOptions) -> None:
     """Check definitions and show every mistake of every file at once."""
-    settings = ask.definitions()
+    settings = shared.definitions()
     launch_user(settings)
     commands = Commands(settings.launch_commands)
     listed = list_warnings(commands, str(settings.origins["launch_commands"]))
     outside = (*upstream_problems(settings), *listed)
     step = "check   (after the next edit)"
     try:
-        bench = open_workbench(settings, ask.events)
+        bench = open_workbench(settings, shared.events)
         launchers = launcher_warnings(bench.catalogue, commands)
         found = (
             *bench.catalogue.warnings,
@@ -68,7 +68,7 @@ def check(ask: Asked) -> None:
     except DefinitionError as error:
         problems = (*error.problems, *outside)
         report = check_report(None, problems) | {"source": source_of_files(settings)}
-    if ask.as_json:
+    if shared.as_json:
         print_json(report)
     else:
         say_problems(problems)
@@ -96,13 +96,13 @@ def _say_checked(report: dict[str, Any]) -> None:
 @click.argument("profile", shell_complete=completing("profile"))
 @click.option("--var", "variables", multiple=True, help="A variable, as name=value.")
 @click.option("--max-effect", type=click.Choice(EFFECTS), help="Leave out what does more.")
-@asked_about_definitions
+@with_definition_options
 def resolve(
-    ask: Asked, profile: str, *, variables: tuple[str, ...], max_effect: Effect | None
+    shared: SharedOptions, profile: str, *, variables: tuple[str, ...], max_effect: Effect | None
 ) -> None:
     """Show what PROFILE grants."""
-    report, problems = _resolved(ask, profile, variables, max_effect)
-    if ask.as_json:
+    report, problems = _resolved(shared, profile, variables, max_effect)
+    if shared.as_json:
         print_json(report)
         return
     say_problems(problems)
@@ -128,11 +128,11 @@ def resolve(
 
 
 def _resolved(
-    ask: Asked, profile: str, variables: tuple[str, ...], max_effect: Effect | None
+    shared: SharedOptions, profile: str, variables: tuple[str, ...], max_effect: Effect | None
 ) -> tuple[dict[str, Any], tuple[Problem, ...]]:
     """What a profile grants, by the running daemon or by files, and what is odd about it."""
-    settings = ask.definitions()
-    if not ask.about_files:
+    settings = shared.definitions()
+    if not shared.about_files:
         with daemon_answers(settings) as daemon:
             if daemon is not None:
                 report = daemon.resolve(profile, variables, max_effect)
@@ -140,7 +140,7 @@ def _resolved(
                 return report | {"source": source}, tuple(
                     problems_in(report["warnings"], "warning")
                 )
-    bench = open_workbench(settings, ask.events)
+    bench = open_workbench(settings, shared.events)
     values = variables_of(variables, _types(bench.catalogue, profile))
     grant = resolve_profile(bench.catalogue, profile, variables=values, max_effect=max_effect)
     report = grant_report(bench.fleet.with_made(grant, bench.catalogue))
@@ -161,17 +161,21 @@ def _say_lists(report: dict[str, Any], keys: dict[str, str]) -> None:
         say(f"  limits: {limits_text(report['limits'])}")
 
 
-def _explanation(ask: Asked, subject: str, event: str, session: str | None = None) -> Any:
+def _explanation(
+    shared: SharedOptions, subject: str, event: str, session: str | None = None
+) -> Any:
     """Ask the running daemon, unless definitions are named: then they are what is asked about."""
-    settings = ask.definitions()
-    if not ask.about_files:
+    settings = shared.definitions()
+    if not shared.about_files:
         with daemon_answers(settings) as daemon:
             if daemon is not None:
                 found = daemon.explain(subject, event, session)
                 source = source_of_daemon(settings, found["revision"])
                 return found | {"source": source}
-    bench = open_workbench(settings, ask.events, asked=event)
-    found = explain_subject(bench, settings, subject, event, session, files_first=ask.about_files)
+    bench = open_workbench(settings, shared.events, asked=event)
+    found = explain_subject(
+        bench, settings, subject, event, session, files_first=shared.about_files
+    )
     return found | {"source": bench.source}
 
 
@@ -179,11 +183,11 @@ def _explanation(ask: Asked, subject: str, event: str, session: str | None = Non
 @click.argument("subject", shell_complete=completing("subject"))
 @click.argument("event", shell_complete=completing("event"))
 @click.option("--session", help="In requests that name this session.")
-@asked_about_definitions
-def can(ask: Asked, subject: str, event: str, *, session: str | None) -> None:
+@with_definition_options
+def can(shared: SharedOptions, subject: str, event: str, *, session: str | None) -> None:
     """Tell whether SUBJECT, a profile or an agent, may use EVENT."""
-    found = _explanation(ask, subject, event, session)
-    if ask.as_json:
+    found = _explanation(shared, subject, event, session)
+    if shared.as_json:
         keys = ("allowed", "reason", "subject", "event", "revision", "source")
         print_json({key: found[key] for key in keys})
     else:
@@ -210,11 +214,11 @@ def _say_absence(found: dict[str, Any]) -> None:
 @click.argument("subject", shell_complete=completing("subject"))
 @click.argument("event", shell_complete=completing("event"))
 @click.option("--session", help="In requests that name this session.")
-@asked_about_definitions
-def why(ask: Asked, subject: str, event: str, *, session: str | None) -> None:
+@with_definition_options
+def why(shared: SharedOptions, subject: str, event: str, *, session: str | None) -> None:
     """Tell why SUBJECT, a profile or an agent, may or may not use EVENT."""
-    found = _explanation(ask, subject, event, session)
-    if ask.as_json:
+    found = _explanation(shared, subject, event, session)
+    if shared.as_json:
         print_json(found)
     else:
         _say_why(subject, event, found)
@@ -283,11 +287,11 @@ def _place(rule: dict[str, Any]) -> str:
 
 @click.command("who-can")
 @click.argument("event", shell_complete=completing("event"))
-@asked_about_definitions
-def who_can(ask: Asked, event: str) -> None:
+@with_definition_options
+def who_can(shared: SharedOptions, event: str) -> None:
     """Tell who may use EVENT; exit code 1 when nobody may, or there is no such event."""
-    report, similar = _holders(ask, event)
-    if ask.as_json:
+    report, similar = _holders(shared, event)
+    if shared.as_json:
         print_json(report)
     else:
         say(f"profiles: {', '.join(report['profiles']) or 'none'}")
@@ -300,17 +304,17 @@ def who_can(ask: Asked, event: str) -> None:
     sys.exit(0 if report["profiles"] or report["agents"] else NO)
 
 
-def _holders(ask: Asked, event: str) -> tuple[dict[str, Any], str | None]:
+def _holders(shared: SharedOptions, event: str) -> tuple[dict[str, Any], str | None]:
     """Who may use an event, and a suggestion when there is none of that name."""
-    settings = ask.definitions()
-    if not ask.about_files:
+    settings = shared.definitions()
+    if not shared.about_files:
         with daemon_answers(settings) as daemon:
             if daemon is not None:
                 found = daemon.who_can(event)
                 similar = daemon.suggestion(event) if not found["profiles"] else None
                 source = source_of_daemon(settings, found.pop("revision"))
                 return found | {"source": source}, similar
-    bench = open_workbench(settings, ask.events)
+    bench = open_workbench(settings, shared.events)
     universe = bench.catalogue.universe
     found = holders(bench.fleet, bench.catalogue, event)
     unknown = universe.canonical(event) not in universe.index
@@ -320,11 +324,11 @@ def _holders(ask: Asked, event: str) -> tuple[dict[str, Any], str | None]:
 
 @click.command()
 @click.argument("capability", shell_complete=completing("capability"))
-@asked_about_definitions
-def gives(ask: Asked, capability: str) -> None:
+@with_definition_options
+def gives(shared: SharedOptions, capability: str) -> None:
     """Tell what CAPABILITY gives, with all it requires."""
-    report = _given(ask, capability)
-    if ask.as_json:
+    report = _given(shared, capability)
+    if shared.as_json:
         print_json(report)
         return
     say(click.style(report["capability"], bold=True) + f" - {report['description']}")
@@ -333,13 +337,13 @@ def gives(ask: Asked, capability: str) -> None:
     next_step(f"who-can {report['events'][0]}" if report["events"] else "lint")
 
 
-def _given(ask: Asked, capability: str) -> dict[str, Any]:
-    settings = ask.definitions()
-    if not ask.about_files:
+def _given(shared: SharedOptions, capability: str) -> dict[str, Any]:
+    settings = shared.definitions()
+    if not shared.about_files:
         with daemon_answers(settings) as daemon:
             if daemon is not None:
                 found = daemon.capability(capability)
                 source = source_of_daemon(settings, daemon.revision())
                 return found | {"source": source}
-    bench = open_workbench(settings, ask.events)
+    bench = open_workbench(settings, shared.events)
     return what_it_gives(bench.catalogue, capability) | {"source": bench.source}

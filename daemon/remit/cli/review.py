@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from remit.cli.connection import connected
-from remit.cli.options import Asked, asked, completing
+from remit.cli.options import SharedOptions, completing, with_options
 from remit.cli.outcome import UNREACHABLE, exit_code, next_step, print_json, say
 from remit.errors import RemitError
 from remit.model.event import EFFECTS, Effect
@@ -43,18 +43,20 @@ def review() -> None:
 )
 @click.option("--effect", type=click.Choice(EFFECTS), help="Only upstream tools that do this.")
 @click.option("--full", is_flag=True, help="All that a yes would allow, with each change.")
-@asked
-def list_(ask: Asked, *, status: str, kind: str | None, effect: Effect | None, full: bool) -> None:
+@with_options
+def list_(
+    shared: SharedOptions, *, status: str, kind: str | None, effect: Effect | None, full: bool
+) -> None:
     """List what waits, a line each; --full shows everything that a yes would let happen."""
     data = {"status": status} | ({"kind": kind} if kind else {})
     data |= {"effect": effect} if effect else {}
-    with connected(ask.settings()) as remit:
+    with connected(shared.settings()) as remit:
         answer = remit.call("review:list", data)
         while answer["next"]:
             page = remit.call("review:list", data | {"after": answer["next"]})
             items = answer["items"] + page["items"]
             answer = answer | {"items": items, "total": len(items), "next": page["next"]}
-    if ask.as_json:
+    if shared.as_json:
         print_json(answer)
         return
     items = answer["items"]
@@ -95,10 +97,10 @@ def _is_plain(word: str) -> bool:
     return not {"/", ":"} & set(word)
 
 
-def _decide(ask: Asked, words: tuple[str, ...], **decision: str | None) -> None:
+def _decide(shared: SharedOptions, words: tuple[str, ...], **decision: str | None) -> None:
     ids = ids_in(words)
-    answers, refused = _decided(ask, ids, decision)
-    if ask.as_json:
+    answers, refused = _decided(shared, ids, decision)
+    if shared.as_json:
         several = {"decided": answers, "refused": [_refusal(*one) for one in refused]}
         print_json(several if len(ids) > 1 else answers[0])
     else:
@@ -112,13 +114,13 @@ def _decide(ask: Asked, words: tuple[str, ...], **decision: str | None) -> None:
 
 
 def _decided(
-    ask: Asked, ids: list[str], decision: dict[str, str | None]
+    shared: SharedOptions, ids: list[str], decision: dict[str, str | None]
 ) -> tuple[list[dict[str, Any]], list[tuple[str, RemitError]]]:
     """What came of each; of several, one that is refused does not stop the others."""
     answers, refused = [], []
     for name in ids:
         try:
-            with connected(ask.settings()) as remit:
+            with connected(shared.settings()) as remit:
                 data = {"id": name} | {key: said for key, said in decision.items() if said}
                 answers.append(remit.call("review:decide", data))
         except RemitError as error:
@@ -159,32 +161,32 @@ def _say_decided(answer: dict[str, Any]) -> None:
 @click.argument("id", nargs=-1, required=True, shell_complete=completing("review"))
 @click.option("--note", default="", help="Why; whoever asked is told.")
 @click.option("--effect", type=click.Choice(EFFECTS), help="Of 'tool:SERVER/*' only these.")
-@asked
+@with_options
 def approve(
-    ask: Asked,
+    shared: SharedOptions,
     id: tuple[str, ...],  # noqa: A002 - as shown
     *,
     note: str,
     effect: Effect | None,
 ) -> None:
     """Approve calls by ID; capabilities: PROFILE CAPABILITY; card ID; or tool SERVER/TOOL."""
-    _decide(ask, id, decision="approve", note=note, effect=effect)
+    _decide(shared, id, decision="approve", note=note, effect=effect)
 
 
 @review.command()
 @click.argument("id", nargs=-1, required=True, shell_complete=completing("review"))
 @click.option("--note", default="", help="Why; whoever asked is told.")
 @click.option("--effect", type=click.Choice(EFFECTS), help="Of 'tool:SERVER/*' only these.")
-@asked
+@with_options
 def reject(
-    ask: Asked,
+    shared: SharedOptions,
     id: tuple[str, ...],  # noqa: A002 - as shown
     *,
     note: str,
     effect: Effect | None,
 ) -> None:
     """Reject calls by ID; capabilities: PROFILE CAPABILITY; card ID; or tool SERVER/TOOL."""
-    _decide(ask, id, decision="reject", note=note, effect=effect)
+    _decide(shared, id, decision="reject", note=note, effect=effect)
 
 
 def _table(items: list[dict[str, Any]]) -> Iterator[str]:

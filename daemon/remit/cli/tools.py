@@ -9,7 +9,7 @@ import click
 
 from remit.app.workbench import grant_of_subject, open_workbench, source_of_daemon
 from remit.cli.connection import daemon_answers
-from remit.cli.options import CLIENT_NAME, Asked, asked_about_definitions, completing
+from remit.cli.options import CLIENT_NAME, SharedOptions, completing, with_definition_options
 from remit.cli.outcome import next_step, print_json, say, say_source
 from remit.config.settings.home import Home
 from remit.config.settings.table import Settings
@@ -49,16 +49,22 @@ _MCP_PATH = "/mcp"
 @click.option("--full", is_flag=True, help="All tools, however few of them a host is shown.")
 @click.option("--format", "form", type=click.Choice(TOOL_FORMATS), help="Ready for an interface.")
 @click.option("--defer", is_flag=True, help="Let the model search for all but the pinned tools.")
-@asked_about_definitions
+@with_definition_options
 def tools(
-    ask: Asked, subject: str, *, thin: bool, full: bool, form: ToolFormat | None, defer: bool
+    shared: SharedOptions,
+    subject: str,
+    *,
+    thin: bool,
+    full: bool,
+    form: ToolFormat | None,
+    defer: bool,
 ) -> None:
     """List the tools that a host of SUBJECT, a profile or an agent, is shown, with their bill."""
     if form is not None and thin:
         raise click.UsageError("--thin leaves schemas out, and --format needs them")
     if defer and form in (None, "mcp"):
         raise click.UsageError("--defer needs --format anthropic or --format openai")
-    report, turns = tools_of(ask, subject)
+    report, turns = tools_of(shared, subject)
     shown = report["tools"] if full else host_tools(report)
     exposure, searchable = report.pop("exposure"), report.pop("searchable")
     if form is not None:
@@ -76,7 +82,7 @@ def tools(
     report["tokens"]["sent"] = weigh(report["tools"])
     report |= {"exposure": exposure} if exposure != "all" else {}
     report |= {"bill": turns} if turns is not None else {}
-    if ask.as_json:
+    if shared.as_json:
         print_json(report)
         return
     for tool in report["tools"]:
@@ -93,24 +99,24 @@ def tools(
     next_step(f'discover "what you want to do" --as {subject}')
 
 
-def tools_of(ask: Asked, subject: str) -> tuple[dict[str, Any], dict[str, Any] | None]:
+def tools_of(shared: SharedOptions, subject: str) -> tuple[dict[str, Any], dict[str, Any] | None]:
     """All tools of a subject, and what the turns of an agent cost."""
     bench = open_workbench(
-        ask.definitions(), ask.events, in_force=not ask.about_files, with_handlers=True
+        shared.definitions(), shared.events, in_force=not shared.about_files, with_handlers=True
     )
-    grant = grant_of_subject(bench, subject, files_first=ask.about_files)
+    grant = grant_of_subject(bench, subject, files_first=shared.about_files)
     events = shown_tools(bench.handlers, bench.catalogue, grant)
     names = names_for(bench.catalogue.universe, events, bench.tool_names.get(subject, {}))
     listed = tool_list(bench.handlers, bench.catalogue, grant, names=names)
     # The tool to search with is sent as well, wherever there is one.
     listed["tokens"]["full_dump"] = weigh(host_tools(listed | {"exposure": "all"}))
-    return listed | {"source": bench.source}, _bill(ask, subject)
+    return listed | {"source": bench.source}, _bill(shared, subject)
 
 
-def _bill(ask: Asked, name: str) -> dict[str, Any] | None:
+def _bill(shared: SharedOptions, name: str) -> dict[str, Any] | None:
     """What the turns of an agent cost that the running daemon knows."""
-    if not ask.about_files:
-        with daemon_answers(ask.settings()) as daemon:
+    if not shared.about_files:
+        with daemon_answers(shared.settings()) as daemon:
             if daemon is not None:
                 found: dict[str, Any] | None = daemon.bill_of(name)
                 return found
@@ -138,9 +144,9 @@ def _bill(ask: Asked, name: str) -> dict[str, Any] | None:
     type=click.Choice(SEARCH_FORMATS),
     help="What to answer a model that searched for deferred tools.",
 )
-@asked_about_definitions
+@with_definition_options
 def discover(  # noqa: PLR0913 - one for each option
-    ask: Asked,
+    shared: SharedOptions,
     query: str,
     *,
     subject: str,
@@ -160,12 +166,12 @@ def discover(  # noqa: PLR0913 - one for each option
     question |= {"kind": kind or "tool"} if kind or form else {}
     question |= {"category": category} if category else {}
     question["config"] = {name: value for name, value in config.items() if value is not None}
-    answer = _ask(ask, subject, question)
+    answer = _ask(shared, subject, question)
     if form is not None:
-        tools = tools_of(ask, subject)[0]["tools"]
+        tools = tools_of(shared, subject)[0]["tools"]
         print_json(search_answer(tools, [item["id"] for item in answer["capabilities"]], form))
         return
-    if ask.as_json:
+    if shared.as_json:
         print_json(answer)
         return
     if full:
@@ -178,18 +184,18 @@ def discover(  # noqa: PLR0913 - one for each option
     next_step(f"call discovery:describe id={first}" if first else f"tools {subject}")
 
 
-def _ask(ask: Asked, subject: str, question: dict[str, Any]) -> Any:
+def _ask(shared: SharedOptions, subject: str, question: dict[str, Any]) -> Any:
     """Ask the daemon; without one, the same engine over the files that were named."""
-    settings = ask.definitions()
-    if not ask.about_files:
+    settings = shared.definitions()
+    if not shared.about_files:
         with daemon_answers(settings) as daemon:
             if daemon is not None:
                 answer = daemon.discover(subject, question)
                 return answer | {"source": source_of_daemon(settings, answer["revision"])}
     from remit.app.offline_search import discover_offline  # noqa: PLC0415 - numpy and the vectors
 
-    bench = open_workbench(settings, ask.events, with_handlers=True)
-    answer = discover_offline(bench, settings, subject, question, files_first=ask.about_files)
+    bench = open_workbench(settings, shared.events, with_handlers=True)
+    answer = discover_offline(bench, settings, subject, question, files_first=shared.about_files)
     return answer | {"source": bench.source}
 
 
@@ -227,18 +233,18 @@ def _say_bill(answer: dict[str, Any]) -> None:
 )
 @click.option("--host", type=click.Choice(HOSTS), default="claude-code", help="Whose file.")
 @click.option("--http", "url", help="Ask the daemon at this address instead of starting a process.")
-@asked_about_definitions
+@with_definition_options
 def mcp_config(
-    ask: Asked, profile: str | None, *, agent: str | None, host: Host, url: str | None
+    shared: SharedOptions, profile: str | None, *, agent: str | None, host: Host, url: str | None
 ) -> None:
     """Print the file that gives a host the tools of PROFILE; nothing secret is in it."""
     if (profile is None) == (agent is None):
         raise click.UsageError("name a profile, or an agent with --agent")
-    settings = ask.definitions()
+    settings = shared.definitions()
     who = ("--profile", profile) if profile is not None else ("--agent", str(agent))
     source: dict[str, Any] = {}
     if profile is not None:
-        bench = open_workbench(settings, ask.events, in_force=not ask.about_files)
+        bench = open_workbench(settings, shared.events, in_force=not shared.about_files)
         resolve_profile(bench.catalogue, profile)
         source = {"source": bench.source}
     elif url is None:
@@ -248,7 +254,7 @@ def mcp_config(
         if url is None
         else _over_http(host, _address(url))
     )
-    if ask.as_json:
+    if shared.as_json:
         print_json({"host": host, "file": FILES[host], "config": config} | source)
         return
     print_json(config)
@@ -259,16 +265,16 @@ def mcp_config(
 
 @click.command("claude-args")
 @click.argument("profile", shell_complete=completing("profile"))
-@asked_about_definitions
-def claude_args(ask: Asked, profile: str) -> None:
+@with_definition_options
+def claude_args(shared: SharedOptions, profile: str) -> None:
     """Print arguments for the Claude command line that match PROFILE."""
-    settings = ask.definitions()
-    bench = open_workbench(settings, ask.events, in_force=not ask.about_files)
+    settings = shared.definitions()
+    bench = open_workbench(settings, shared.events, in_force=not shared.about_files)
     grant = resolve_profile(bench.catalogue, profile)
     grant = bench.fleet.with_made(grant, bench.catalogue)
     server = own_server(settings, "--profile", profile)
     arguments = claude_arguments(bench.catalogue.universe, grant, server)
-    if ask.as_json:
+    if shared.as_json:
         print_json({"profile": profile, "arguments": arguments, "source": bench.source})
     else:
         click.echo(shlex.join(arguments))

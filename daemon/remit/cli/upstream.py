@@ -10,7 +10,7 @@ import click
 from remit.app.offline_upstreams import describe_servers
 from remit.cli.commands import as_invoked
 from remit.cli.connection import daemon_answers
-from remit.cli.options import SECONDS, Asked, asked
+from remit.cli.options import SECONDS, SharedOptions, with_options
 from remit.cli.outcome import (
     NO,
     counted,
@@ -51,10 +51,12 @@ _MOST_SHOWN = 40
 @click.option("--timeout", type=SECONDS, help="Seconds for one call; 60.")
 @click.option("--cwd", help="The folder in which it runs.")
 @click.option("--replace", is_flag=True, help="Take the place of a server of the same name.")
-@asked
-def add(ask: Asked, name: str, command: tuple[str, ...], *, replace: bool, **given: Any) -> None:
+@with_options
+def add(
+    shared: SharedOptions, name: str, command: tuple[str, ...], *, replace: bool, **given: Any
+) -> None:
     """Write a server into upstreams.yaml; comments and everything else in it stay."""
-    settings = ask.servers()
+    settings = shared.servers()
     entry = _entry(command, given)
     warnings = check_entries({name: entry})
     done = write_servers(settings, {name: entry}, replace=replace)
@@ -62,7 +64,7 @@ def add(ask: Asked, name: str, command: tuple[str, ...], *, replace: bool, **giv
         {*_pairs(given["secret_env"]).values(), *_pairs(given["secret_header"]).values()}
     )
     report = {"name": name, "file": str(upstreams_path(settings)), "secrets": secrets, **done}
-    if ask.as_json:
+    if shared.as_json:
         print_json(report | {"warnings": [_plain(problem) for problem in warnings]})
         return
     for problem in warnings:
@@ -134,10 +136,10 @@ def _pairs(texts: Iterable[str]) -> dict[str, str]:
 
 @click.command()
 @click.argument("name")
-@asked
-def remove(ask: Asked, name: str) -> None:
+@with_options
+def remove(shared: SharedOptions, name: str) -> None:
     """Take a server out of upstreams.yaml; what was decided about its tools is kept."""
-    settings = ask.servers()
+    settings = shared.servers()
     path = upstreams_path(settings)
     there = [one.name for one in readable(path).upstreams]
     if name not in there:
@@ -145,7 +147,7 @@ def remove(ask: Asked, name: str) -> None:
         raise NotFoundError(f"there is no server {name!r} in {path}", hint=hint)
     change_upstreams(path, lambda text: without_server(text, name, path))
     report = {"name": name, "file": str(path), **in_force(settings, [], gone=[name])}
-    if ask.as_json:
+    if shared.as_json:
         print_json(report)
         return
     say(f"{name} is no longer in {path}")
@@ -159,12 +161,12 @@ def _say_secrets(names: list[str]) -> None:
 
 
 @click.command("list")
-@asked
-def list_(ask: Asked) -> None:
+@with_options
+def list_(shared: SharedOptions) -> None:
     """List the upstream servers: of the daemon, or of the files when none runs."""
-    settings = ask.servers()
+    settings = shared.servers()
     answer = _listed(settings)
-    if ask.as_json:
+    if shared.as_json:
         print_json(answer)
         return
     for item in answer["items"]:
@@ -205,16 +207,16 @@ def _count(item: dict[str, Any], status: str) -> int:
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[NAME…]")
-@asked
-def check(ask: Asked, names: tuple[str, ...]) -> None:
+@with_options
+def check(shared: SharedOptions, names: tuple[str, ...]) -> None:
     """Ask servers for their tools, starting them if need be, and tell what is wrong; all of them.
 
     Without a daemon each is started here, once, and nothing is kept.
     """
-    settings = ask.servers()
+    settings = shared.servers()
     reports = _checked(settings, names)
     fine = not any(_is_wrong(report) for report in reports)
-    if ask.as_json:
+    if shared.as_json:
         print_json({"ok": fine, "servers": reports})
     else:
         for report in reports:

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from remit.cli.connection import daemon_answers
-from remit.cli.options import Asked, asked
+from remit.cli.options import SharedOptions, with_options
 from remit.cli.outcome import (
     NO,
     counted,
@@ -112,9 +112,9 @@ def _wait_for(settings: Settings, there: set[str], gone: set[str]) -> bool:
 @click.option("--trust", type=click.Choice(TRUST), help="Who trusts their tools; review.")
 @click.option("--replace", is_flag=True, help="Take the place of servers of the same name.")
 @click.option("--dry-run", is_flag=True, help="Show what would be written, and write nothing.")
-@asked
+@with_options
 def import_(
-    ask: Asked,
+    shared: SharedOptions,
     file: Path,
     *,
     only: tuple[str, ...],
@@ -126,7 +126,7 @@ def import_(
 
     All or nothing. No secret is written down: each gets a name, and you are told which to set.
     """
-    settings = ask.servers()
+    settings = shared.servers()
     path = upstreams_path(settings)
     host = read_host_file(file, Path.cwd())
     chosen = _chosen(host.servers, only)
@@ -135,10 +135,10 @@ def import_(
     entries = {one.name: one.entry for one in found.taken}
     report = _import_report(file, path, host, found)
     if found.obstacles or not entries:
-        _refuse_import(ask, report, [one.source for one in found.taken])
+        _refuse_import(shared, report, [one.source for one in found.taken])
     if not dry_run:
         report |= {"written": True, **write_servers(settings, entries, replace=replace)}
-    if ask.as_json:
+    if shared.as_json:
         print_json(report)
     else:
         _say_import(report, entries)
@@ -198,9 +198,9 @@ def _reached(entry: Mapping[str, Any]) -> str:
     return str(entry.get("url") or shlex.join([entry["command"], *entry.get("args", ())]))
 
 
-def _refuse_import(ask: Asked, report: dict[str, Any], good: list[str]) -> None:
+def _refuse_import(shared: SharedOptions, report: dict[str, Any], good: list[str]) -> None:
     """Nothing is written; what can be taken over is named as the next command."""
-    if ask.as_json:
+    if shared.as_json:
         print_json(report)
     else:
         for one in report["obstacles"]:

@@ -7,7 +7,7 @@ from tests.policy.texts import files_of, told
 
 from remit.app.schemas import capability_schema
 from remit.config.definitions.capabilities import CAPABILITY_FIELDS
-from remit.config.definitions.parse import parse_definitions
+from remit.config.definitions.files import parse_definitions
 from remit.model.capability import Capability, Mount
 from remit.model.limits import Limits
 

@@ -4,8 +4,7 @@ import pytest
 from tests.fakes import texts
 from tests.policy.catalogues import universe_of_names
 
-from remit.config.definitions.files import Files
-from remit.config.definitions.parse import parse_definitions
+from remit.config.definitions.files import Files, parse_definitions
 from remit.model.place import DefinitionError, Problem
 from remit.policy.compile import compile_definitions
 

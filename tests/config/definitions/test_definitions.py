@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 from tests.policy.texts import CAPABILITIES, EVENTS, refused, told, underlined, universe_of
 
-from remit.config.definitions.files import MAX_FILES, Files, edited, read_files
-from remit.config.definitions.parse import parse_definitions
+from remit.config.definitions.files import MAX_FILES, Files, edited, parse_definitions, read_files
 from remit.config.strict.kinds import MAX_PROBLEMS
 from remit.config.strict.yaml import MAX_BYTES
 from remit.model.place import DefinitionError, Problem

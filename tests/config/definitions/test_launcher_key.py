@@ -6,7 +6,7 @@ from jsonschema import Draft202012Validator
 from tests.policy.texts import files_of, told
 
 from remit.app.schemas import composition_schema
-from remit.config.definitions.parse import parse_definitions
+from remit.config.definitions.files import parse_definitions
 from remit.model.composition import LauncherText, Template
 from remit.model.place import Place
 

@@ -1,4 +1,4 @@
-"""Migration: the smallest set of capabilities and overrides that grants exactly the same."""
+"""ProfileMigration: the smallest set of capabilities and overrides that grants exactly the same."""
 
 from collections.abc import Iterator
 from itertools import chain, combinations, product
@@ -20,9 +20,8 @@ from tests.policy.catalogues import (
 )
 from tests.policy.texts import compiled, event
 
-from remit.config.definitions.files import read_files
-from remit.config.definitions.parse import parse_definitions
-from remit.config.migrate.migrate import Migration, migrate
+from remit.config.definitions.files import parse_definitions, read_files
+from remit.config.migrate.migrate import ProfileMigration, migrate
 from remit.config.migrate.proof import MAX_EXACT, Need, Piece, cheapest, score
 from remit.model.composition import Composition, Condition, Definitions, Part, Variable
 from remit.policy.catalogue import Catalogue
@@ -63,14 +62,14 @@ NAMES = (
 
 def migrated(
     *profiles: str, catalogue: str = CATALOGUE, events: tuple[str, ...] = NAMES
-) -> Migration:
+) -> ProfileMigration:
     """The migration of the first profile."""
     found = compiled(catalogue, *profiles, events=events)
     composition = next(c for c in found.compositions.values() if c.place.file == "p0.yaml")
     return migrate(found, composition)
 
 
-def said(migration: Migration) -> tuple[list[str], list[str], list[str]]:
+def said(migration: ProfileMigration) -> tuple[list[str], list[str], list[str]]:
     answer = migration.to_json()
     assert answer["same"] is True
     return answer["capabilities"], answer["additional_tools"], answer["disallowed_tools"]
@@ -247,7 +246,7 @@ def _conditional(composition: Composition, when: Iterator[bool]) -> Composition:
     )
 
 
-def _replaced(catalogue: Catalogue, migration: Migration) -> Catalogue:
+def _replaced(catalogue: Catalogue, migration: ProfileMigration) -> Catalogue:
     compositions = {**catalogue.compositions, migration.profile: migration.composition}
     definitions = Definitions(tuple(catalogue.capabilities.values()), tuple(compositions.values()))
     return compile_definitions(definitions, catalogue.universe)

@@ -5,8 +5,7 @@ import re
 import pytest
 from tests.policy.catalogues import universe_of_names
 
-from remit.config.definitions.files import Files
-from remit.config.definitions.parse import parse_definitions
+from remit.config.definitions.files import Files, parse_definitions
 from remit.config.migrate.migrate import migrate
 from remit.config.migrate.rewrite import rewrite_composition
 from remit.model.grant import Grant

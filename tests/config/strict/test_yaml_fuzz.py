@@ -4,8 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.policy.texts import CAPABILITIES, EVENTS, universe_of
 
-from remit.config.definitions.files import Files
-from remit.config.definitions.parse import parse_definitions
+from remit.config.definitions.files import Files, parse_definitions
 from remit.model.place import DefinitionError
 from remit.policy.compile import compile_definitions
 

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 from tests.policy.texts import files_of, told
 
-from remit.config.definitions.files import read_files
-from remit.config.definitions.parse import parse_definitions
+from remit.config.definitions.files import parse_definitions, read_files
 from remit.model.composition import Definitions
 
 

@@ -1,4 +1,7 @@
-"""What `remit doctor` tells of the daemon: does it answer, could one start, what it serves."""
+"""What a look at an installation finds, and what `remit doctor` tells of the daemon.
+
+Does it answer, could one start, what does it serve, and what does it say itself.
+"""
 
 import errno
 import re
@@ -6,8 +9,11 @@ import shlex
 import socket
 import stat
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
 
-from remit.app.doctor.look import Check, ask_daemon
+import msgspec
+
 from remit.app.workbench import definition_files, read_standing
 from remit.config.settings.home import Home, ipc_endpoint
 from remit.config.settings.lock import mismatches, other_settings, running_pid
@@ -15,9 +21,50 @@ from remit.config.settings.table import Settings
 from remit.errors import RemitError
 from remit.model.place import DefinitionError
 
+State = Literal["fine", "warning", "broken"]
 _TCP = re.compile(r"(?:tcp://)?(?P<host>\[[^\]]*\]|[^:]*):(?P<port>\d+)")
 _NO_FAULT_OF_ITS_OWN = frozenset({"bad_key", "unauthorised"})
 """The daemon may be well: it is the key that is wrong."""
+
+
+class Check(msgspec.Struct, frozen=True):
+    """One thing that was looked at."""
+
+    name: str
+    state: State
+    message: str
+    repair: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """The shape that outside programs read."""
+        return msgspec.structs.asdict(self)
+
+
+def ask_daemon(settings: Settings, event: str) -> Any:
+    """The answer of the daemon of this home to its operator.
+
+    Raises:
+        RemitError: of the client: it is not there, or does not let us in.
+    """
+    import remit_client.sync  # noqa: PLC0415 - zmq, only when a daemon runs
+
+    with remit_client.sync.connect(home=str(settings.home)) as remit:
+        return remit.call(event, timeout=5)
+
+
+def told_by_daemon(settings: Settings, event: str) -> Any:
+    """The same, or None when it does not answer: the look at the socket tells why."""
+    from remit_client.errors import RemitError as ClientError  # noqa: PLC0415 - see above
+
+    try:
+        return ask_daemon(settings, event)
+    except ClientError:
+        return None
+
+
+def nearest_there(path: Path) -> Path:
+    """The path itself, or the nearest folder above it that is there."""
+    return next(one for one in (path, *path.parents) if one.exists())
 
 
 def look_at_daemon(settings: Settings) -> Iterator[Check]:

@@ -1,9 +1,12 @@
-"""What `remit doctor` finds out about files: the store, definitions, skills, cards, servers."""
+"""What `remit doctor` finds out about files: store, definitions, skills, cards, upstreams."""
 
+import os
 import shlex
+import shutil
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
-from remit.app.doctor.look import Check, State, told_by_daemon
+from remit.app.doctor.daemon import Check, State, told_by_daemon
 from remit.app.offline_cards import read_cards
 from remit.app.workbench import Workbench, open_workbench, read_standing
 from remit.config.definitions.launchers import Commands, launcher_warnings
@@ -17,13 +20,17 @@ from remit.features.cards.views import unbound
 from remit.features.discovery.setup import gatherer
 from remit.features.skills.views import binding_problems
 from remit.features.upstreams.file import inspect_upstreams, upstreams_path
+from remit.features.upstreams.pins import read_pins
+from remit.features.upstreams.secrets import find_secret
 from remit.model.names import did_you_mean
 from remit.model.place import DefinitionError
+from remit.model.upstream import Upstream
 
 MOST = 20
 """Files of one kind that are told one by one."""
 Told = dict[str, object]
 """A problem as it travels: `Problem.to_json`, with `severity`."""
+_UNSEEN = "nobody has asked it for its tools yet, so nobody has one"
 
 
 def look_at_store(settings: Settings) -> Iterator[Check]:
@@ -125,19 +132,63 @@ def look_at_upstreams(settings: Settings) -> Iterator[Check]:
         yield Check("upstreams", "broken", message, "remit check")
     if found.errors or not found.upstreams:
         return
-    from remit.app.doctor.upstreams import kept_ill, obstacles, unseen  # noqa: PLC0415 - as above
-
     if path.stat().st_mode & 0o022:
         message = f"{path} can be written by others, and it names programs to start"
         yield Check("upstreams", "warning", message, f"chmod go-w {shlex.quote(str(path))}")
     if running_pid(Home(settings.home)) is not None:
-        told = list(kept_ill(settings))
+        told = list(_kept_ill(settings))
     else:
-        told = [(one.name, *why) for one in found.upstreams for why in obstacles(one)]
+        told = [(one.name, *why) for one in found.upstreams for why in _obstacles(one)]
         ill = {name for name, *_ in told}
-        told += [why for why in unseen(settings, found.upstreams) if why[0] not in ill]
+        told += [why for why in _unseen(settings, found.upstreams) if why[0] not in ill]
     for name, message, repair in told:
         yield Check("upstreams", "broken", f"{name}: {message}", repair)
     if not told:
         message = f"{len(found.upstreams)} upstream servers, and nothing wrong with them"
         yield Check("upstreams", "fine", message)
+
+
+def _kept_ill(settings: Settings) -> Iterator[tuple[str, str, str]]:
+    """The servers that the running daemon cannot keep, each with why and the repair.
+
+    Its variables are not those of this shell, so it is asked.
+    """
+    answer = told_by_daemon(settings, "upstream:list")
+    items = [] if answer is None else answer["items"]
+    for item in items:
+        why = item.get("problem") or (item["reason"] if item["state"] == "failing" else "")
+        if not why and item["listed_at"] is None:
+            why = _UNSEEN
+        if why:
+            yield item["name"], why, f"remit upstream check {item['name']}"
+
+
+def _unseen(settings: Settings, upstreams: tuple[Upstream, ...]) -> Iterator[tuple[str, str, str]]:
+    """The servers that nobody has ever asked for their tools, each with the repair."""
+    known = read_pins(Home(settings.home).upstreams, [one.name for one in upstreams]).known
+    for one in upstreams:
+        pins = known.get(one.name)
+        if pins is None or not (pins.listed_at or pins.tools):
+            yield one.name, _UNSEEN, f"remit upstream check {one.name}"
+
+
+def _obstacles(upstream: Upstream) -> Iterator[tuple[str, str]]:
+    """Why a server cannot start from here, each with the repair."""
+    if upstream.command and not _is_found(upstream):
+        repair = "install it, or write its full path into upstreams.yaml"
+        yield f"there is no program {upstream.command}", repair
+    if upstream.cwd and not Path(upstream.cwd).is_dir():
+        yield f"there is no folder {upstream.cwd}", "make it, or repair cwd in upstreams.yaml"
+    for name in sorted({*upstream.secret_env.values(), *upstream.secret_headers.values()}):
+        secret = find_secret(name)
+        if secret.value is None:
+            repair = f"export {name}=…, or {name}_FILE=PATH, where the daemon is started"
+            yield f"the secret {name} is missing: {secret.why}", repair
+
+
+def _is_found(upstream: Upstream) -> bool:
+    if "/" in upstream.command:
+        named = Path(upstream.cwd or ".") / Path(upstream.command).expanduser()
+        return shutil.which(str(named)) is not None
+    path = upstream.env.get("PATH") or os.environ.get("PATH")
+    return shutil.which(upstream.command, path=path) is not None

@@ -5,14 +5,13 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 
-from remit.app.doctor.daemon import look_at_daemon
+from remit.app.doctor.daemon import Check, look_at_daemon, nearest_there
 from remit.app.doctor.files import (
     look_at_definitions,
     look_at_scorers,
     look_at_store,
     look_at_upstreams,
 )
-from remit.app.doctor.look import Check, nearest_there
 from remit.config.settings.home import Home, inspect_home
 from remit.config.settings.table import Settings
 from remit.errors import RemitError

@@ -14,10 +14,10 @@ from remit.config.strict.kinds import (
     MapKind,
     RecordKind,
     Report,
+    SchemaKind,
     TextKind,
     WholeKind,
 )
-from remit.config.strict.places import SchemaKind
 from remit.config.strict.yaml import Node
 from remit.config.strict.yaml import Sequence as ListNode
 from remit.errors import InvalidDataError, InvalidPatternError
@@ -35,9 +35,6 @@ from remit.model.limits import LIMIT_NAMES, PREFIX_LIMIT, Limits
 from remit.model.names import EventPattern
 from remit.model.paths import ROOT, parse_file_path
 from remit.model.place import Place
-
-# Mounts of a capability: files that its holders find in their session file system.
-
 
 _FIELDS: dict[str, Field] = {
     "path": Field(TextKind(limit=1024), "Its absolute path, as in /docs/guide.md", required=True),

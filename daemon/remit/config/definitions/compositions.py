@@ -25,8 +25,8 @@ from remit.config.strict.kinds import (
     Report,
     ScalarKind,
     TextKind,
+    places_of,
 )
-from remit.config.strict.places import places_of
 from remit.config.strict.yaml import Mapping, Node, Scalar, Sequence
 from remit.model.capability import Ref
 from remit.model.composition import (

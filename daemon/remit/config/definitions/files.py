@@ -1,6 +1,7 @@
-"""The files behind a set of definitions, read from disk or given as texts.
+"""The files behind a set of definitions, read from disk or given as texts, and what they define.
 
-Nothing is read twice: the bytes that were parsed are the bytes that a caret is drawn under.
+Nothing is read twice: the bytes that were parsed are the bytes that a caret is drawn under. Every
+file is read to its end, and every mistake is kept.
 """
 
 import re
@@ -9,7 +10,12 @@ from pathlib import Path
 
 import msgspec
 
-from remit.config.strict.yaml import LINE_BREAK, MAX_BYTES
+from remit.config.definitions.capabilities import read_capability_file
+from remit.config.definitions.compositions import read_composition_file
+from remit.config.strict.kinds import Report
+from remit.config.strict.yaml import LINE_BREAK, MAX_BYTES, Node, Scalar, parse_yaml, read_text
+from remit.model.capability import Capability
+from remit.model.composition import Definitions
 from remit.model.place import Place, Problem
 
 MAX_FILES = 5_000
@@ -50,13 +56,21 @@ class Files(msgspec.Struct):
         return LINE_BREAK.split(text)
 
 
-def _illustrated(problem: Problem, lines: list[str]) -> Problem:
-    at = problem.place.line - 1
-    if problem.source or at >= len(lines):
-        return problem
-    token = _TOKEN.match(lines[at], problem.place.column - 1)
-    width = len(token.group().removesuffix(":")) if token else 1
-    return msgspec.structs.replace(problem, source=lines[at], width=width)
+def parse_definitions(files: Files) -> Definitions:
+    """Parse a set of files. The problems are in the result; nothing is raised."""
+    report = Report()
+    report.extend(files.problems)
+    capabilities: tuple[Capability, ...] = ()
+    node, usable = _parse(files, files.catalogue, report)
+    if usable:
+        capabilities = read_capability_file(node, files.catalogue, report)
+    compositions = []
+    for name in files.compositions:
+        node, usable = _parse(files, name, report)
+        if usable:
+            compositions.append(read_composition_file(node, name, report, _Opener(files)))
+    found = tuple(composition for composition in compositions if composition is not None)
+    return Definitions(capabilities, found, report.shown())
 
 
 def read_files(catalogue: Path, compositions: Path | None) -> Files:
@@ -111,6 +125,44 @@ def read_source(files: Files, name: str) -> tuple[str, bytes | str]:
     return shown, content
 
 
+def edited(
+    files: Files, catalogue: str | None, compositions: dict[str, str], remove: list[str]
+) -> Files:
+    """The same files with some of them replaced by texts, added or left out; nothing is written.
+
+    Raises:
+        ValueError: a name is not a plain file name that ends in .yaml.
+    """
+    by_file_name = {Path(name).name: name for name in files.compositions}
+    contents = dict(files.contents)
+    listed = {name for name in files.compositions if Path(name).name not in remove}
+    for name, text in compositions.items():
+        if Path(name).name != name or Path(name).suffix not in (".yaml", ".yml"):
+            raise ValueError(f"{name!r} is not a file name such as 'reviewer.yaml'")
+        shown = by_file_name.get(name, str(Path(files.folder) / name))
+        contents[shown] = text.encode()
+        listed.add(shown)
+    if catalogue is not None:
+        contents[files.catalogue] = catalogue.encode()
+    return Files(files.catalogue, sorted(listed), contents, files.folder)
+
+
+def starter_dir() -> Path:
+    """The starter catalogue's folder: inside the installed package, else the checkout's root."""
+    package = Path(__file__).parents[2]
+    packaged = package / "starter"
+    return packaged if packaged.is_dir() else package.parent.parent
+
+
+def _illustrated(problem: Problem, lines: list[str]) -> Problem:
+    at = problem.place.line - 1
+    if problem.source or at >= len(lines):
+        return problem
+    token = _TOKEN.match(lines[at], problem.place.column - 1)
+    width = len(token.group().removesuffix(":")) if token else 1
+    return msgspec.structs.replace(problem, source=lines[at], width=width)
+
+
 def _inside(folder: Path, name: str) -> Path | None:
     root = folder.resolve()
     path = (root / name).resolve()
@@ -149,33 +201,35 @@ def _display(path: Path) -> str:
         return str(path)
 
 
-def edited(
-    files: Files, catalogue: str | None, compositions: dict[str, str], remove: list[str]
-) -> Files:
-    """The same files with some of them replaced by texts, added or left out; nothing is written.
-
-    Raises:
-        ValueError: a name is not a plain file name that ends in .yaml.
-    """
-    by_file_name = {Path(name).name: name for name in files.compositions}
-    contents = dict(files.contents)
-    listed = {name for name in files.compositions if Path(name).name not in remove}
-    for name, text in compositions.items():
-        if Path(name).name != name or Path(name).suffix not in (".yaml", ".yml"):
-            raise ValueError(f"{name!r} is not a file name such as 'reviewer.yaml'")
-        shown = by_file_name.get(name, str(Path(files.folder) / name))
-        contents[shown] = text.encode()
-        listed.add(shown)
-    if catalogue is not None:
-        contents[files.catalogue] = catalogue.encode()
-    return Files(files.catalogue, sorted(listed), contents, files.folder)
+def _parse(files: Files, name: str, report: Report) -> tuple[Node | None, bool]:
+    """The document of a file, and whether it was read; an empty file reads as nothing."""
+    if name not in files.contents:
+        return None, False
+    node, problems = parse_yaml(files.contents[name], name)
+    report.extend(problems)
+    return node, node is not None or not problems
 
 
-# The definitions that come with remit.
+class _Opener:
+    """Opens `source:` files of components for one set of files."""
 
+    def __init__(self, files: Files) -> None:
+        self._files = files
 
-def starter_dir() -> Path:
-    """The starter catalogue's folder: inside the installed package, else the checkout's root."""
-    package = Path(__file__).parents[2]
-    packaged = package / "starter"
-    return packaged if packaged.is_dir() else package.parent.parent
+    def __call__(self, component: str, source: Scalar, report: Report) -> Node | None:
+        shown, found = read_source(self._files, source.text)
+        if isinstance(found, str):
+            hint = "a source is a path inside the compositions folder"
+            report.add(source.place, "bad_source", found, hint)
+            return None
+        if component == "prompt":
+            text, problems = read_text(found, shown)
+            if not text.strip() and not problems:
+                report.add(source.place, "bad_source", f"{shown} is empty")
+            report.extend(problems)
+            return None if problems else Scalar(text, text, Place(shown))
+        node, problems = parse_yaml(found, shown)
+        report.extend(problems)
+        if node is None and not problems:
+            report.add(source.place, "bad_source", f"{shown} is empty")
+        return node

@@ -1,4 +1,4 @@
-"""The key `launcher` of a composition: the name of a ready launcher, or a mapping."""
+"""The key `launcher` of a composition, and the commands that an operator allows to be started."""
 
 import os
 import shutil
@@ -105,9 +105,6 @@ _MAPPING = RecordKind(
     "a launcher",
 )
 LAUNCHER = LauncherKind()
-
-
-# The commands that an operator allows to be started, found on PATH.
 
 
 HINT = "an operator lists it in the setting launch_commands"

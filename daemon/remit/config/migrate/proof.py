@@ -1,4 +1,11 @@
-"""The proof that a rewritten profile grants what it granted before, to everybody it touches."""
+"""The proof that a rewritten profile grants what it granted before, to everybody it touches.
+
+The answer is the cheapest cover: named pieces where they pay, single entries for the rest. Sets are
+bits. A piece costs one entry, each thing it gives beside what is wanted costs one more (it has to
+be taken away again), and whatever no piece covers costs one entry for itself. Pieces that share
+nothing are decided apart from each other; a group of pieces is searched exactly while it is small
+and the steps last, and otherwise improved step by step from a greedy start.
+"""
 
 from collections.abc import Iterable, Mapping
 from itertools import islice, product
@@ -111,14 +118,6 @@ def _conditions(lineage: Iterable[Composition]) -> list[Condition]:
         )
         for condition in when
     ]
-
-
-# The cheapest way to cover a set: named pieces where they pay, single entries for the rest.
-#
-# Sets are bits. A piece costs one entry, each thing it gives beside what is wanted costs one more
-# (it has to be taken away again), and whatever no piece covers costs one entry for itself. Pieces
-# that share nothing are decided apart from each other; a group of pieces is searched exactly
-# while it is small and the steps last, and otherwise improved step by step from a greedy start.
 
 
 MAX_EXACT = 24

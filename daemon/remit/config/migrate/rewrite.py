@@ -6,8 +6,7 @@ import msgspec
 import yaml
 
 from remit.config.definitions.compositions import read_composition_file
-from remit.config.migrate.comments import with_comments_of
-from remit.config.migrate.migrate import Migration
+from remit.config.migrate.migrate import ProfileMigration
 from remit.config.migrate.tool_lists import (
     DENYING,
     GRANTING,
@@ -15,15 +14,24 @@ from remit.config.migrate.tool_lists import (
     Additions,
     ToolLists,
     distinct,
+    with_comments_of,
 )
-from remit.config.strict.edit import Editor, Entry, find_pair, flow_list, is_flow, list_lines, plain
+from remit.config.strict.edit import (
+    Editor,
+    ListEntry,
+    find_pair,
+    flow_list,
+    is_flow,
+    list_lines,
+    plain,
+)
 from remit.config.strict.kinds import Report
 from remit.config.strict.yaml import Node, Scalar, parse_yaml
 from remit.errors import ConflictError
 from remit.model.composition import Composition
 
 
-def rewrite_composition(text: str, migration: Migration) -> str:
+def rewrite_composition(text: str, migration: ProfileMigration) -> str:
     """The text of a composition with its explicit lists said in capabilities.
 
     Raises:
@@ -39,7 +47,7 @@ def rewrite_composition(text: str, migration: Migration) -> str:
     return result.replace("\n", newline)
 
 
-def _check(text: str, migration: Migration) -> None:
+def _check(text: str, migration: ProfileMigration) -> None:
     """The new text must load by the strict rules and say what was proven."""
     report = Report()
     file = migration.composition.place.file
@@ -85,7 +93,7 @@ def _components(sequence: yaml.Node | None) -> Iterator[_Component]:
 class _Rewrite:
     """The edits of one file. What still has to be placed is taken away as soon as it is."""
 
-    def __init__(self, editor: Editor, root: yaml.MappingNode, migration: Migration) -> None:
+    def __init__(self, editor: Editor, root: yaml.MappingNode, migration: ProfileMigration) -> None:
         self._editor = editor
         self._root = root
         self._chosen = list(migration.chosen)
@@ -117,7 +125,7 @@ class _Rewrite:
         chosen, self._chosen = self._chosen, []
         return chosen
 
-    def _take_denied(self) -> list[Entry]:
+    def _take_denied(self) -> list[ListEntry]:
         denied, self._denied = self._denied, []
         return denied
 

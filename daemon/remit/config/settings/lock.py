@@ -20,6 +20,37 @@ from remit.model.agent import LaunchEntry
 _ATTEMPTS = 5
 _PAUSE = 0.01
 _PID_BYTES = 20
+_SHARED = ("catalogue", "compositions", "handlers", "handler_paths")
+"""These belong together: whoever names one means another set of definitions."""
+_APART = ("upstreams", "capability_dirs", "card_dirs", "workspace_cards")
+"""These are written down apart from definitions, and are taken over one by one."""
+_READ: dict[type, Callable[[Any], Any]] = {str: Path, list: lambda paths: tuple(map(Path, paths))}
+
+
+class Served(msgspec.Struct, frozen=True):
+    """The settings of a daemon that decide what its definitions mean."""
+
+    catalogue: str | None
+    compositions: str | None
+    handlers: tuple[str, ...]
+    handler_paths: tuple[str, ...]
+    extensions: tuple[str, ...] = ()
+    """The modules of extensions that are loaded now."""
+    upstreams: str | None = None
+    settings: dict[str, Any] = {}
+    """All the other settings, for whoever compares."""
+
+
+class Mismatch(msgspec.Struct, frozen=True):
+    """A setting that means something else here than to the running daemon."""
+
+    name: str
+    here: str
+    origin: str
+    daemon: str
+
+    def __str__(self) -> str:
+        return f"{self.name} is {self.here} here ({self.origin}), and {self.daemon} for the daemon"
 
 
 @contextmanager
@@ -126,29 +157,6 @@ def _unusable(home: Home, error: OSError) -> HomeError:
     )
 
 
-# Where a daemon runs and what it was started with, so that commands beside it mean the same.
-
-
-_SHARED = ("catalogue", "compositions", "handlers", "handler_paths")
-"""These belong together: whoever names one means another set of definitions."""
-_APART = ("upstreams", "capability_dirs", "card_dirs", "workspace_cards")
-"""These are written down apart from definitions, and are taken over one by one."""
-
-
-class Served(msgspec.Struct, frozen=True):
-    """The settings of a daemon that decide what its definitions mean."""
-
-    catalogue: str | None
-    compositions: str | None
-    handlers: tuple[str, ...]
-    handler_paths: tuple[str, ...]
-    extensions: tuple[str, ...] = ()
-    """The modules of extensions that are loaded now."""
-    upstreams: str | None = None
-    settings: dict[str, Any] = {}
-    """All the other settings, for whoever compares."""
-
-
 def remember_served(
     home: Home, settings: Settings, endpoint: str, extensions: Iterable[str] = ()
 ) -> None:
@@ -235,18 +243,6 @@ def as_served(settings: Settings) -> Settings:
         handler_paths=tuple(map(Path, served.handler_paths)),
         origins={**settings.origins, **dict.fromkeys(_SHARED, origin)},
     )
-
-
-class Mismatch(msgspec.Struct, frozen=True):
-    """A setting that means something else here than to the running daemon."""
-
-    name: str
-    here: str
-    origin: str
-    daemon: str
-
-    def __str__(self) -> str:
-        return f"{self.name} is {self.here} here ({self.origin}), and {self.daemon} for the daemon"
 
 
 def mismatches(settings: Settings) -> list[Mismatch]:
@@ -341,6 +337,3 @@ def _with_what_stands_apart(settings: Settings, served: Served) -> Settings:
     origin = Origin("file", str(Home(settings.home).served))
     origins = {**settings.origins, **dict.fromkeys(changes, origin)}
     return msgspec.structs.replace(settings, **changes, origins=origins)
-
-
-_READ: dict[type, Callable[[Any], Any]] = {str: Path, list: lambda paths: tuple(map(Path, paths))}

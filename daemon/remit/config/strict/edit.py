@@ -17,7 +17,7 @@ _END_COMMENT = re.compile(r"[ \t]*,?[ \t]+(#[^\n]*)")
 Pair = tuple[yaml.ScalarNode, yaml.Node]
 
 
-class Entry(msgspec.Struct, frozen=True):
+class ListEntry(msgspec.Struct, frozen=True):
     """An entry of a list as it was written, with the comments that stand on it."""
 
     text: str
@@ -31,9 +31,9 @@ class Entry(msgspec.Struct, frozen=True):
         return bool(self.above or self.after)
 
 
-def plain(texts: tuple[str, ...]) -> list[Entry]:
+def plain(texts: tuple[str, ...]) -> list[ListEntry]:
     """New entries; a wildcard needs quotes."""
-    return [Entry(t, f'"{t}"' if "*" in t else t) for t in texts]
+    return [ListEntry(t, f'"{t}"' if "*" in t else t) for t in texts]
 
 
 def is_flow(node: yaml.Node) -> bool:
@@ -111,10 +111,10 @@ class Editor:
             line -= 1
         return line
 
-    def entries(self, node: yaml.Node, key: yaml.Node) -> list[Entry]:
+    def entries(self, node: yaml.Node, key: yaml.Node) -> list[ListEntry]:
         """The entries of a list, or the single value that stands for one."""
         if isinstance(node, yaml.ScalarNode):
-            return [Entry(node.value, self.source(node))]
+            return [ListEntry(node.value, self.source(node))]
         found = []
         bound = key.start_mark.line
         for item in node.value:
@@ -124,7 +124,7 @@ class Editor:
             above = tuple(self.line(number).strip() for number in range(first, own))
             after = _END_COMMENT.match(self.text, item.end_mark.index)
             comment = after.group(1).rstrip() if after else ""
-            found.append(Entry(item.value, self.source(item), above, comment))
+            found.append(ListEntry(item.value, self.source(item), above, comment))
             bound = item.end_mark.line
         return found
 
@@ -142,7 +142,7 @@ class Editor:
                 self.replace_lines(first, last, [])
             bound = last
 
-    def append_entries(self, node: yaml.Node, entries: list[Entry]) -> None:
+    def append_entries(self, node: yaml.Node, entries: list[ListEntry]) -> None:
         """Add lines to the end of a block list."""
         self.insert_after(self.last_line(node), entry_lines(entries, node.start_mark.column))
 
@@ -158,7 +158,7 @@ class Editor:
             self.insert_after(self.last_line(node), [f"{indent}{dash}{s}" for s in sources])
 
 
-def entry_lines(entries: list[Entry], indent: int) -> list[str]:
+def entry_lines(entries: list[ListEntry], indent: int) -> list[str]:
     """The lines of a block list."""
     lines = []
     for entry in entries:
@@ -168,7 +168,9 @@ def entry_lines(entries: list[Entry], indent: int) -> list[str]:
     return lines
 
 
-def list_lines(key: str, entries: list[Entry], indent: int, dash: int, *, flow: bool) -> list[str]:
+def list_lines(
+    key: str, entries: list[ListEntry], indent: int, dash: int, *, flow: bool
+) -> list[str]:
     """A key with a list, in brackets unless a comment needs a line of its own."""
     edge = " " * indent
     if flow and not any(entry.has_comments for entry in entries):
@@ -176,12 +178,9 @@ def list_lines(key: str, entries: list[Entry], indent: int, dash: int, *, flow: 
     return [f"{edge}{key}:", *entry_lines(entries, indent + dash)]
 
 
-def flow_list(entries: list[Entry]) -> str:
+def flow_list(entries: list[ListEntry]) -> str:
     """Entries in brackets."""
     return f"[{', '.join(entry.source for entry in entries)}]"
-
-
-# Values written as YAML, so that our strict reader reads exactly them back.
 
 
 WIDTH = 100

@@ -1,25 +1,47 @@
 """Markdown that begins with YAML between two lines of three dashes.
 
 The dashes, the keys and the text keep their places in the file, so that a mistake is shown where an
-editor shows it. The keys are read by the same strict reader as every other YAML file.
+editor shows it. The keys are read by the same strict reader as every other YAML file. What a skill
+says there is read by YAML's core schema as well: it is not ours, and hosts read it with libraries
+of their own and refuse a skill about which they are told something else.
 """
 
+import math
 import re
 
 import msgspec
 
-from remit.config.strict.yaml import LINE_BREAK, Mapping, parse_yaml, read_text
+from remit.config.strict.yaml import (
+    LINE_BREAK,
+    JsonScalar,
+    Mapping,
+    Node,
+    Scalar,
+    Sequence,
+    parse_yaml,
+    read_text,
+)
 from remit.model.place import Place, Problem
 
 MAX_MARKDOWN = 256 * 1024
 """Bytes of a whole file."""
 MAX_FRONTMATTER = 50_000
 """Bytes between the dashes."""
-
 _BREAK = LINE_BREAK.pattern
 _FIRST = re.compile(rf"---[ \t]*(?:{_BREAK}|\Z)")
 _LAST = re.compile(rf"(?<![^\r\n\x85\u2028\u2029])---[ \t]*(?={_BREAK}|\Z)(?:{_BREAK})?")
 _TAB = re.compile(r"[ ]*\t")
+_WORDS: dict[str, bool | None] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+}
+_WHOLE = re.compile(r"[-+]?[0-9]+")
+_BASED = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
+_NUMBER = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_LONGEST = 400
+"""Digits of a number; longer ones are no JSON that anybody reads alike."""
+_EXACT = 2**53
 
 
 class Markdown(msgspec.Struct, frozen=True):
@@ -62,6 +84,15 @@ def read_markdown(raw: bytes, file: str, *, required: bool) -> tuple[Markdown, l
     return Markdown(keys, body), problems
 
 
+def core_json(node: Node) -> object:
+    """The plain value of a node. Depth is capped already."""
+    if isinstance(node, Scalar):
+        return _meaning(node.text) if node.plain else node.text
+    if isinstance(node, Sequence):
+        return [core_json(item) for item in node.items]
+    return {key.text: core_json(value) for key, value in node.pairs}
+
+
 def _missing(text: str, file: str) -> list[Problem]:
     if not text.strip():
         return [Problem(Place(file), "empty_file", "the file is empty", "start with '---'")]
@@ -100,3 +131,33 @@ def _with_hint(problem: Problem, lines: list[str]) -> Problem:
     elif "mapping values are not allowed" in problem.message:
         hint = 'a text with ": " in it needs quotes'
     return msgspec.structs.replace(problem, hint=hint)
+
+
+def _meaning(text: str) -> JsonScalar:
+    if text in _WORDS:
+        return _WORDS[text]
+    if len(text) > _LONGEST:
+        return text
+    if _WHOLE.fullmatch(text):
+        return _exact(int(text))
+    if _BASED.fullmatch(text):
+        return _exact(int(text[2:], 8 if text[1] == "o" else 16))
+    if _NUMBER.fullmatch(text):
+        return _finite(float(text), text)
+    return text
+
+
+def _exact(number: int) -> int | float | str:
+    """The number as JSON's readers have it: beyond 53 bits they all keep the nearest float."""
+    return number if abs(number) < _EXACT else _finite_float(number)
+
+
+def _finite_float(number: int) -> float | str:
+    try:
+        return float(number)
+    except OverflowError:
+        return str(number)
+
+
+def _finite(number: float, text: str) -> float | str:
+    return number if math.isfinite(number) else text

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from remit.config.definitions.files import Files, edited
-from remit.config.definitions.parse import parse_definitions
+from remit.config.definitions.files import Files, edited, parse_definitions
 from remit.errors import DeniedError, InvalidDataError, InvalidPatternError
 from remit.kernel.authority.revision import compile_files
 from remit.kernel.dispatch.context import Context

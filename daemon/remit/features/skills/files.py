@@ -18,8 +18,12 @@ from typing import Any, BinaryIO, Generic, TypeVar
 import msgspec
 
 from remit.config.strict.files import NotInsideError, find_inside, open_inside
-from remit.config.strict.frontmatter import MAX_MARKDOWN, read_markdown, split_frontmatter
-from remit.config.strict.places import core_json
+from remit.config.strict.frontmatter import (
+    MAX_MARKDOWN,
+    core_json,
+    read_markdown,
+    split_frontmatter,
+)
 from remit.config.strict.yaml import read_text
 from remit.features.skills.extension_file import EXTENSION_FILE
 from remit.features.skills.manifest_file import MANIFEST_FILE

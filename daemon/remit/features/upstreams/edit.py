@@ -22,14 +22,14 @@ from remit.model.names import did_you_mean
 from remit.model.place import DefinitionError, Place, Problem
 from remit.model.upstream import Upstream
 
-Entry = Mapping[str, Any]
+ListEntry = Mapping[str, Any]
 """The keys of one server with plain values, as they are written."""
 _START = "version: 1\nupstreams: {}\n"
 _INDENT = 2
 _NEW_MODE = 0o600
 
 
-def with_servers(text: str, entries: Mapping[str, Entry], path: Path) -> str:
+def with_servers(text: str, entries: Mapping[str, ListEntry], path: Path) -> str:
     """The text with further servers at its end; those of the same name are replaced.
 
     Raises:
@@ -48,7 +48,7 @@ def with_servers(text: str, entries: Mapping[str, Entry], path: Path) -> str:
     return new
 
 
-def check_entries(entries: Mapping[str, Entry]) -> tuple[Problem, ...]:
+def check_entries(entries: Mapping[str, ListEntry]) -> tuple[Problem, ...]:
     """Read servers as they would be written; answers the warnings.
 
     Raises:
@@ -64,7 +64,7 @@ def check_entries(entries: Mapping[str, Entry]) -> tuple[Problem, ...]:
     return tuple(warnings)
 
 
-def _whole_file(entries: Mapping[str, Entry]) -> Iterator[str]:
+def _whole_file(entries: Mapping[str, ListEntry]) -> Iterator[str]:
     yield "upstreams:\n"
     yield from (f"{line}\n" for line in _lines(entries, _INDENT))
 
@@ -127,7 +127,7 @@ def _keeping_ends(text: str, edit: Callable[[str], str]) -> str:
     return mark + edit(plain.replace("\r\n", "\n")).replace("\n", "\r\n")
 
 
-def _added(text: str, entries: Mapping[str, Entry]) -> str:
+def _added(text: str, entries: Mapping[str, ListEntry]) -> str:
     editor = Editor(text)
     _, node = _mapping(editor)
     if node.value and is_flow(node):
@@ -144,7 +144,7 @@ def _added(text: str, entries: Mapping[str, Entry]) -> str:
     return editor.result()
 
 
-def _lines(entries: Mapping[str, Entry], column: int) -> list[str]:
+def _lines(entries: Mapping[str, ListEntry], column: int) -> list[str]:
     lines = []
     for name, entry in entries.items():
         lines.append(f"{' ' * column}{scalar(name)}:")

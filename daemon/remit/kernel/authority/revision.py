@@ -10,8 +10,7 @@ from typing import Any, Self
 
 import msgspec
 
-from remit.config.definitions.files import Files
-from remit.config.definitions.parse import parse_definitions
+from remit.config.definitions.files import Files, parse_definitions
 from remit.errors import ConflictError
 from remit.kernel.authority.fleet import NOTHING, Fleet
 from remit.kernel.authority.plans import plan_between

@@ -193,7 +193,7 @@ def reload(shared: SharedOptions) -> None:
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @with_options
 def apply(shared: SharedOptions, folder: Path | None, *, yes: bool) -> None:
-    """Show what the edited definitions change, shared, and put them in force.
+    """Show what the edited definitions change, ask, and put them in force.
 
     With DIR, the files that the daemon runs on are replaced by those of DIR, after a check. The old
     ones are kept beside them, in a folder that can be applied again.

@@ -22,6 +22,7 @@ from remit.features.cards.views import (
     card_entry,
     card_state,
 )
+from remit.features.reviews.desk import ReviewDecision, ReviewItems, ReviewKind, ReviewQuery
 from remit.kernel.authority.approvals import CARD
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.registry import event_handler
@@ -210,16 +211,17 @@ def stopped(reason: str, sessions: int, injected: int) -> None:
     """
 
 
-async def listed_reviews(ctx: Context, status: ReviewStatus) -> list[dict[str, Any]]:
+async def _listed_reviews(ctx: Context, query: ReviewQuery) -> ReviewItems:
     """Cards of one status, with what makes them suspicious and what agents would read."""
     if not ctx.sees_everything:
-        return []
+        return ReviewItems([])
     found = await ctx.kernel.service(Cards).cache.suspicious()
-    wanted = [ready for ready, state in found.values() if state == status]
-    return [_review_entry(ctx, ready, status) for ready in wanted[:MOST_SUSPICIOUS]]
+    wanted = [ready for ready, state in found.values() if state == query.status]
+    shown = [_review_entry(ctx, ready, query.status) for ready in wanted[:MOST_SUSPICIOUS]]
+    return ReviewItems(shown)
 
 
-async def decide_review(ctx: Context, card: str, status: ReviewStatus, note: str) -> dict[str, Any]:
+async def _decide_review(ctx: Context, card: str, decision: ReviewDecision) -> dict[str, Any]:
     """Decide about the content that a card has now; it counts from the next question on."""
     cache = ctx.kernel.service(Cards).cache
     found = await cache.suspicious() if ctx.sees_everything else {}
@@ -227,10 +229,10 @@ async def decide_review(ctx: Context, card: str, status: ReviewStatus, note: str
         raise unseen(card, found, "card", purpose="review", hint="'remit review list' shows them")
     ready, _ = found[card]
     await ctx.kernel.service(CardReviews).decide(
-        card, ready.content_hash, status, by=ctx.principal.id, note=note
+        card, ready.content_hash, decision.status, by=ctx.principal.id, note=decision.note
     )
     cache.changed()
-    return _review_entry(ctx, ready, status)
+    return _review_entry(ctx, ready, decision.status)
 
 
 def _review_entry(ctx: Context, ready: ReadyCard, status: ReviewStatus) -> dict[str, Any]:
@@ -252,6 +254,12 @@ def _review_entry(ctx: Context, ready: ReadyCard, status: ReviewStatus) -> dict[
         "decided_at": decision.at if decision else None,
         "note": decision.note if decision else "",
     }
+
+
+CARD_REVIEWS = ReviewKind(
+    name=CARD, prefix=f"{CARD}:", listed=_listed_reviews, decide=_decide_review
+)
+"""What the review desk knows of these reviews."""
 
 
 def _caller(ctx: Context) -> Recipient:

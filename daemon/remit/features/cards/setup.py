@@ -7,11 +7,13 @@ import anyio
 import msgspec
 
 from remit.config.settings.table import Settings
+from remit.features.cards.events import CARD_REVIEWS
 from remit.features.cards.library import CardLibrary, configured_roots
 from remit.features.cards.scorers import Scorers, configured_scorers, token_count
 from remit.features.cards.select import CardsConfig, cards_config
 from remit.features.cards.service import Cards, CardSelector
 from remit.features.cards.store import CardCache, CardMemory, CardReviews
+from remit.features.reviews.desk import ReviewDesk
 from remit.kernel.dispatch.kernel import Kernel, Setup, Startup
 from remit.kernel.reload.full_reload import Difference, Reading, ReloadPart
 from remit.kernel.reload.watch import watch_directories
@@ -55,6 +57,8 @@ def _build(kernel: Kernel, startup: Startup) -> None:
     tell = kernel.delivery.publish
     cards = Cards(config, cache, selector, memory, kernel.audit_log, tell=tell, clock=clock)
     kernel.provide(cards, reviews)
+    if desk := kernel.find(ReviewDesk):
+        desk.register(CARD_REVIEWS)
     kernel.reload_parts.append(ReloadPart("cards", lambda: _reload(cache)))
     kernel.file_problems.append(lambda: cache.problems)
 

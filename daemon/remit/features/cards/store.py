@@ -16,7 +16,7 @@ import structlog
 
 from remit.errors import ConflictError, StoreError
 from remit.features.cards.library import CardLibrary, CardSet, ReadyCard
-from remit.features.reviews.approval_records import stored_reviews
+from remit.features.reviews.desk import stored_reviews
 from remit.kernel.authority.approvals import CARD
 from remit.kernel.reload.full_reload import ProblemLog
 from remit.kernel.store.protocol import BlobStore, ReviewStore

@@ -18,7 +18,7 @@ import msgspec
 import structlog
 
 from remit.errors import ConflictError, DeniedError, LimitError, RemitError
-from remit.features.reviews.approval_records import (
+from remit.features.reviews.calls import (
     LAPSE,
     USE,
     digest_in,
@@ -27,11 +27,11 @@ from remit.features.reviews.approval_records import (
     payload,
     pending,
     rejected,
-    stored_reviews,
     unreadable,
     use_of,
 )
 from remit.kernel.audit.log import AuditLog, summary
+from remit.features.reviews.desk import stored_reviews
 from remit.kernel.authority.approvals import APPROVAL
 from remit.kernel.authority.fleet import Fleet
 from remit.kernel.dispatch.kernel import Demand

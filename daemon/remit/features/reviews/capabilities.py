@@ -6,30 +6,42 @@ A decision is bound to all that the capability brought when it was looked at, se
 
 import secrets
 from collections.abc import Callable
+from typing import Any
 
 import anyio
 import structlog
 
-from remit.errors import ConflictError, StoreError
-from remit.features.reviews.approval_records import stored_reviews
+from remit.errors import ConflictError, DeniedError, StoreError
+from remit.features.reviews.desk import (
+    ReviewDecision,
+    ReviewItems,
+    ReviewKind,
+    ReviewQuery,
+    stored_reviews,
+)
 from remit.kernel.authority.approvals import (
     CAPABILITY,
     Decision,
     Decisions,
+    Gain,
     Pair,
     approvals_in,
     decisions_in,
+    gain,
     no_such_pair,
     payload_of,
 )
 from remit.kernel.authority.plans import changes_between, holdings
 from remit.kernel.authority.revision import Authority
 from remit.kernel.bus.delivery import Delivery
+from remit.kernel.dispatch.context import Context
+from remit.kernel.dispatch.visibility import is_in_reach, visible_profiles
 from remit.kernel.reload.audit import CHANGED
 from remit.kernel.reload.last_good import keep
 from remit.kernel.reload.reload import Outcome, Reloader, tell
 from remit.kernel.store.protocol import ReviewStore, Store
 from remit.kernel.store.records import Review, ReviewStatus
+from remit.model.agent import Agent
 from remit.model.event import Service
 from remit.model.principal import Cause
 from remit.policy.catalogue import Catalogue
@@ -37,6 +49,8 @@ from remit.policy.plan import Plan
 from remit.policy.review import Scope
 
 log = structlog.get_logger()
+SEPARATOR = "/"
+"""Between the profile or agent and the capability in the id of a review."""
 
 
 async def load_decisions(store: ReviewStore) -> Decisions:
@@ -163,6 +177,112 @@ class CapabilityReviews(Service):
         return plan
 
 
+async def _listed(ctx: Context, query: ReviewQuery) -> ReviewItems:
+    """The pairs of one status that the caller may see."""
+    reviews = ctx.kernel.service(CapabilityReviews)
+    shown = []
+    for pair, found in reviews.pairs(ctx.catalogue).items():
+        if found != query.status or not _may_see(ctx, pair):
+            continue
+        gives = _gain(ctx, pair)
+        decision = reviews.decision(ctx.catalogue, pair)
+        shown.append(
+            {
+                **_described(ctx, pair, gives),
+                "status": found,
+                "definition_hash": ctx.catalogue.scopes[pair.capability].fingerprint,
+                "decided_by": decision.by if decision else "",
+                "decided_at": decision.at if decision else None,
+                "note": decision.note if decision else "",
+            }
+        )
+    return ReviewItems(shown)
+
+
+async def _decide(ctx: Context, id_: str, decision: ReviewDecision) -> dict[str, Any]:
+    """Approve or reject a capability for a profile or an agent."""
+    decision.refuse_effect()
+    subject, _, capability = id_.partition(SEPARATOR)
+    asked, status, note = Pair(subject, capability), decision.status, decision.note
+    catalogue, reviews = ctx.catalogue, ctx.kernel.service(CapabilityReviews)
+    pairs = reviews.pairs(catalogue).items()
+    known = {pair: status for pair, status in pairs if _may_see(ctx, pair)}
+    pair = _meant(catalogue.names.get(asked.capability, asked.capability), asked, known)
+    if pair is None:
+        raise no_such_pair(asked, known)
+    gives = _gain(ctx, pair)
+    if not ctx.principal.is_operator:
+        _check_reviewer(ctx, pair)
+    scope = catalogue.scopes[pair.capability]
+    plan = await reviews.decide(pair, status, ctx.principal.id, note, scope=scope)
+    return {
+        **_described(ctx, pair, gives),
+        "status": status,
+        "note": note,
+        "revision": ctx.kernel.authority.catalogue.revision,
+        "profiles": plan.to_json()["profiles"] if ctx.sees_everything else {},
+    }
+
+
+def _meant(capability: str, asked: Pair, known: dict[Pair, ReviewStatus]) -> Pair | None:
+    """The pair that somebody names; an agent may be named without `agent:`.
+
+    Raises:
+        ConflictError: a profile and an agent have that name.
+    """
+    named = Pair(asked.subject, capability)
+    of_agent = Pair.of_agent(asked.subject, capability)
+    if named in known and of_agent in known:
+        message = f"{asked.subject!r} is a profile and an agent, and {capability!r} is about both"
+        hint = f"decide about the agent alone with {of_agent}; rename one of them"
+        raise ConflictError(message, hint=hint)
+    return next((pair for pair in (named, of_agent) if pair in known), None)
+
+
+def _described(ctx: Context, pair: Pair, gives: Gain) -> dict[str, Any]:
+    agent = _agent(ctx, pair)
+    return {
+        "id": str(pair),
+        "kind": CAPABILITY,
+        "profile": agent.spec.profile if agent else pair.subject,
+        "agent": pair.agent,
+        "capability": pair.capability,
+        "grants": sorted(gives.events),
+        "claude_tools": sorted(gives.claude_tools),
+    }
+
+
+def _agent(ctx: Context, pair: Pair) -> Agent | None:
+    return ctx.kernel.authority.fleet.get(pair.agent) if pair.agent else None
+
+
+def _gain(ctx: Context, pair: Pair) -> Gain:
+    return gain(ctx.catalogue, pair, _agent(ctx, pair))
+
+
+def _may_see(ctx: Context, pair: Pair) -> bool:
+    if ctx.principal.is_operator:
+        return True
+    seen = is_in_reach(ctx, pair.agent) if pair.agent else pair.subject in visible_profiles(ctx)
+    return seen and not _excess(ctx, _gain(ctx, pair))
+
+
+def _excess(ctx: Context, gives: Gain) -> list[str]:
+    """What an approval would give away that the caller does not hold freely itself."""
+    free = ctx.grant.events - ctx.grant.approval_required
+    return sorted(gives.events - free) + sorted(gives.claude_tools - ctx.grant.claude_tools)
+
+
+def _check_reviewer(ctx: Context, pair: Pair) -> None:
+    """Refuse who must not decide: whoever gains by it, or gave the capability itself."""
+    fleet, me = ctx.kernel.authority.fleet, ctx.principal.id
+    if pair.agent is not None:
+        raise DeniedError("nobody approves for themselves or their own agents", reason="no_grant")
+    mine = {agent.spec.profile for agent in (fleet.get(me), *fleet.ancestors(me)) if agent}
+    if pair.subject in mine:
+        raise DeniedError("nobody approves for their own profile", reason="explicit_deny")
+
+
 def _record(pair: Pair, decision: Decision) -> Review:
     return Review(
         id=f"{pair}@{secrets.token_hex(6)}",
@@ -177,3 +297,9 @@ def _record(pair: Pair, decision: Decision) -> Review:
         decided_at=decision.at,
         note=decision.note,
     )
+
+
+CAPABILITY_REVIEWS = ReviewKind(
+    name=CAPABILITY, separator=SEPARATOR, listed=_listed, decide=_decide
+)
+"""What the desk knows of these reviews."""

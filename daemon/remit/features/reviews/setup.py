@@ -7,7 +7,13 @@ import msgspec
 
 from remit.config.settings.table import Settings
 from remit.features.reviews.approvals import Approvals
-from remit.features.reviews.capabilities import CapabilityReviews, load_decisions
+from remit.features.reviews.calls import CallReviews
+from remit.features.reviews.capabilities import (
+    CAPABILITY_REVIEWS,
+    CapabilityReviews,
+    load_decisions,
+)
+from remit.features.reviews.desk import ReviewDesk
 from remit.kernel.authority.approvals import Decisions, approvals_in
 from remit.kernel.dispatch.kernel import Kernel, Setup, Startup
 
@@ -43,7 +49,10 @@ def _build(kernel: Kernel, startup: Startup) -> None:
         startup.take(StoredDecisions, StoredDecisions).decisions,
         clock=kernel.wall_clock,
     )
-    kernel.provide(approvals, reviews)
+    desk = ReviewDesk()
+    desk.register(CallReviews(approvals).kind)
+    desk.register(CAPABILITY_REVIEWS)
+    kernel.provide(approvals, reviews, desk)
 
 
 async def _load(kernel: Kernel) -> None:

@@ -14,6 +14,7 @@ import anyio
 import msgspec
 
 from remit.errors import ConflictError, InvalidDataError, NotFoundError, StoreError
+from remit.features.reviews.desk import ReviewDecision, ReviewItems, ReviewKind, ReviewQuery
 from remit.features.upstreams.pins import Pin, Status
 from remit.features.upstreams.server import UpstreamServer
 from remit.features.upstreams.service import Upstreams
@@ -273,12 +274,11 @@ def _named(text: str, server: UpstreamServer) -> tuple[str, str]:
     return marked.group(1), marked.group(2)
 
 
-def listed(
-    ctx: Context, status: ReviewStatus, effect: Effect | None = None
-) -> tuple[list[dict[str, Any]], int]:
+async def _listed(ctx: Context, query: ReviewQuery) -> ReviewItems:
     """Tools of one status with what has changed, as many as fit, and how many were left out."""
+    status, effect = query.status, query.effect
     if not ctx.sees_everything or status not in _STATUS:
-        return [], 0
+        return ReviewItems([])
     reviews = ctx.kernel.service(ToolReviews)
     shown: list[dict[str, Any]] = []
     room = BODY_BYTES // 2
@@ -292,25 +292,32 @@ def listed(
             break
         reviews.show(ctx.principal.id, server.name, name, pin)
         shown.append(entry)
-    return shown, len(found) - len(shown)
+    return ReviewItems(shown, len(found) - len(shown))
 
 
-async def decide(
-    ctx: Context, tool: str, status: ReviewStatus, note: str, effect: Effect | None
-) -> dict[str, Any]:
+async def _decide(ctx: Context, tool: str, decision: ReviewDecision) -> dict[str, Any]:
     """Decide about a tool exactly as the caller was shown it."""
     if not ctx.sees_everything:
         raise NotFoundError(f"there is no review '{TOOL}:{tool}'")
     cause = Cause("reviewed", by=ctx.principal.id, decision=ctx.decision)
     done = await ctx.kernel.service(ToolReviews).decide(
-        tool, ToolDecision(_STATUS[status], ctx.principal.id, note, cause, effect)
+        tool,
+        ToolDecision(
+            _STATUS[decision.status], ctx.principal.id, decision.note, cause, decision.effect
+        ),
     )
     server, known = done.server, done.server.known.tools
     entries = [review_view(server, name, known[name]) for name in done.tools]
     answer = {key: value for key, value in entries[0].items() if key != "diff"}
     return answer | {
-        "status": status,
+        "status": decision.status,
         "decided": [{"tool": one["tool"], "fingerprint": one["fingerprint"]} for one in entries],
         "held": done.held_items(),
         "revision": ctx.kernel.authority.catalogue.revision,
     }
+
+
+TOOL_REVIEWS = ReviewKind(
+    name=TOOL, prefix=f"{TOOL}:", listed=_listed, decide=_decide, has_effects=True
+)
+"""What the review desk knows of these reviews."""

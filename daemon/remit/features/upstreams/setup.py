@@ -10,9 +10,10 @@ import anyio
 
 from remit.config.settings.home import Home
 from remit.config.settings.table import Settings
+from remit.features.reviews.desk import ReviewDesk
 from remit.features.upstreams.file import read_upstreams, upstreams_path
 from remit.features.upstreams.pins import upstream_obstacle
-from remit.features.upstreams.reviews import ToolReviews
+from remit.features.upstreams.reviews import TOOL_REVIEWS, ToolReviews
 from remit.features.upstreams.router import UpstreamRouter, upstream_handler
 from remit.features.upstreams.secrets import secret_value
 from remit.features.upstreams.server import UpstreamSources, no_servers, restore_servers
@@ -75,6 +76,8 @@ def _build(kernel: Kernel, startup: Startup) -> None:
     )
     kernel.reload_parts.append(ReloadPart("upstreams", lambda: _reload(upstreams), is_strict=True))
     kernel.provide(upstreams, ToolReviews(upstreams, kernel.audit_log, clock=kernel.wall_clock))
+    if desk := kernel.find(ReviewDesk):
+        desk.register(TOOL_REVIEWS)
 
 
 def _reload(upstreams: Upstreams) -> Reading:

@@ -131,12 +131,6 @@ def approvals_in(decisions: Decisions) -> frozenset[Approval]:
     )
 
 
-def card_in(text: str) -> str | None:
-    """Read `card:id`; None when it is no such thing."""
-    kind, colon, card = text.partition(":")
-    return card if colon and kind == CARD else None
-
-
 class Gain(msgspec.Struct, frozen=True):
     """What an approval would grant."""
 

@@ -15,8 +15,7 @@ import pytest
 
 from remit.config.definitions.launchers import Commands
 from remit.errors import DeniedError, InvalidDataError, RemitError
-from remit.features.agents.folders import Premises
-from remit.features.agents.launcher import Launcher
+from remit.features.agents.launcher import Launcher, LaunchFolders
 from remit.model.agent import Launch, LaunchEntry
 
 LIMIT = 15
@@ -28,8 +27,8 @@ async def open_launcher(*allowed: str) -> AsyncGenerator[tuple[Launcher, list[st
     commands = Commands(map(LaunchEntry.plain, allowed))
     with tempfile.TemporaryDirectory() as folder:
         async with anyio.create_task_group() as tasks:
-            premises = Premises(Path(folder))
-            yield Launcher(tasks, commands=commands, premises=premises, on_end=ended.append), ended
+            folders = LaunchFolders(Path(folder))
+            yield Launcher(tasks, commands=commands, folders=folders, on_end=ended.append), ended
             tasks.cancel_scope.cancel()
 
 

@@ -6,7 +6,7 @@ import pytest
 from tests.fakes import Desk, built_in_handlers, starter_files
 
 from remit.errors import StoreError
-from remit.features.agents.token_keeper import TokenKeeper
+from remit.features.agents.tokens import TokenIssuer
 from remit.kernel.authority.credentials import MAX_OF_ONE
 from remit.kernel.authority.keyring import KeyRing
 from remit.model.principal import Bearer
@@ -118,7 +118,7 @@ async def test_a_restart_finds_the_tokens_of_those_who_are_still_the_same(desk: 
     store, fleet = desk.kernel.store, desk.authority.fleet
     for key, still_mine in (("operator-key", True), ("another-key", False)):
         ring = KeyRing(key, fleet)
-        await TokenKeeper(store, ring).load()
+        await TokenIssuer(store, ring).load()
         assert ring.bearer(made["token"], "http") is not None
         assert (ring.bearer(mine["token"], "http") is not None) == still_mine
     assert [one.owner for one in await store.token_list()] == ["eve"]

@@ -14,8 +14,7 @@ from remit.app.kernel import build_services, make_kernel
 from remit.errors import StoreError
 from remit.features.discovery.service import Finder, Gathered
 from remit.features.extensions import service as runtime_extensions
-from remit.features.extensions.memory import EXTENSIONS_BLOB, restore
-from remit.features.extensions.service import Extensions
+from remit.features.extensions.service import EXTENSIONS_BLOB, Extensions, restore
 from remit.kernel.authority.revision import HandlerTable
 from remit.kernel.dispatch.dispatcher import Dispatcher
 from remit.kernel.dispatch.loading import bring_in

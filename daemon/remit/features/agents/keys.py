@@ -1,4 +1,4 @@
-"""key:* — which clients may connect, and under which profile. Secrets never come here."""
+"""key:* and token:* — which clients may connect, under which profile. Secrets never come here."""
 
 from typing import Annotated, Any
 
@@ -6,7 +6,7 @@ import msgspec
 
 from remit.errors import ExceedsParentError
 from remit.features.agents.delegation import rights_in, withheld
-from remit.features.agents.token_keeper import TokenKeeper
+from remit.features.agents.tokens import TokenIssuer
 from remit.kernel.authority.credentials import new_token, token_hash
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.registry import event_handler
@@ -17,6 +17,10 @@ from remit.model.requests import NewName, whole
 
 NAME_BYTES = 64
 PublicKey = Annotated[str, msgspec.Meta(min_length=40, max_length=40)]
+DAY = 86_400
+MONTH = 30 * DAY
+Lifetime = Annotated[int, msgspec.Meta(ge=1, le=366 * DAY)]
+Audience = Annotated[str, whole(r"[a-z][a-z0-9_-]{0,63}", most=64)]
 
 
 def _given_rights(request: Any, ctx: Context) -> Any:
@@ -96,20 +100,10 @@ def _known(ctx: Context) -> set[str]:
     return {*known, *fleet.subtree(ctx.principal.id)}
 
 
-# key:token… — bearer tokens, for callers that speak HTTP.
-
-
-DAY = 86_400
-MONTH = 30 * DAY
-
-Lifetime = Annotated[int, msgspec.Meta(ge=1, le=366 * DAY)]
-Audience = Annotated[str, whole(r"[a-z][a-z0-9_-]{0,63}", most=64)]
-
-
 @event_handler("key:token", capability="key_management", wildcard=False)
 async def token(
     ctx: Context,
-    tokens: TokenKeeper,
+    tokens: TokenIssuer,
     name: Name | None = None,
     expires_in: Lifetime = MONTH,
     audience: Audience = "http",
@@ -154,7 +148,7 @@ async def tokens(ctx: Context) -> dict[str, Any]:
     wildcard=False,
     only_takes=True,
 )
-async def revoke_token(ctx: Context, tokens: TokenKeeper, id: Name) -> dict[str, Any]:  # noqa: A002 - the wire calls it id
+async def revoke_token(ctx: Context, tokens: TokenIssuer, id: Name) -> dict[str, Any]:  # noqa: A002 - the wire calls it id
     """Take a bearer token back: it counts no longer at once, and open streams of it are cut.
 
     Args:

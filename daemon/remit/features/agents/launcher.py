@@ -4,10 +4,15 @@ Which commands may be started is the operator's configuration and nobody else's;
 in a file that only its owner reads, never among the arguments that everybody can list. What to
 start is asked for anew at each start, so that it fits what the agent holds by then. A process has
 few variables, a folder of its own, and no descriptor of ours but its output.
+
+A folder ends with its agent, so that a later agent of the same name finds nothing in it. Ending
+takes a moment, however much a process wrote: the folder is renamed, and removed beside the loop.
 """
 
 import os
 import re
+import shutil
+import stat
 from collections import deque
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -21,14 +26,15 @@ import structlog
 from anyio.abc import TaskGroup
 
 from remit.config.definitions.launchers import Commands
+from remit.config.settings.launch_user import LaunchUser
 from remit.errors import InvalidDataError, LimitError, RemitError
-from remit.features.agents.folders import Premises, remove_folder
 from remit.kernel.processes.child import GRACE_SECONDS, open_child
+from remit.kernel.processes.guard import process_guard
 from remit.model.agent import MAX_RESTARTS, SETTABLE, Launch
 from remit.model.event import Service
+from remit_client.keys import Key, save_key
 
 log = structlog.get_logger()
-
 MAX_PROCESSES = 256
 OUTPUT_BYTES = 65_536
 _PAUSE_SECONDS = (0.1, 0.5, 1.0, 2.0, 5.0)
@@ -37,11 +43,10 @@ _COULD_NOT = b"could not be started: %s\n"
 _INHERITED = ("PATH", "LANG", "LC_ALL", "TZ")
 _OUR_OWN = ("HOME", "TMPDIR")
 """Inherited as well where the process is the same user's."""
-
 Recipe = Callable[[], Launch]
 """Answers what to start now; may raise what keeps it from being started."""
-
 State = Literal["running", "restarting", "exited", "failed"]
+_ENDED = ".ended-"
 
 
 class Status(msgspec.Struct):
@@ -86,7 +91,7 @@ class Launcher(Service):
         tasks: TaskGroup,
         *,
         commands: Commands,
-        premises: Premises,
+        folders: "LaunchFolders",
         identify: Callable[[str, str, str], Mapping[str, str]] | None = None,
         find: Callable[[str, Mapping[str, str]], Launch] | None = None,
         on_end: Callable[[str], None] = lambda _agent: None,
@@ -96,20 +101,20 @@ class Launcher(Service):
         Args:
             tasks: where the watching happens.
             commands: the commands that the operator allows.
-            premises: where the processes live.
+            folders: where the processes live.
             identify: keeps an agent's key pair where only its process finds it, and answers the
                 variables that lead there.
             find: what to start for an agent now, given those variables.
             on_end: called with the agent's id when its process has ended for good.
         """
         self._tasks = tasks
-        self._premises = premises
+        self._folders = folders
         self._identify = identify
         self._find = find
         self.commands = commands
         self._on_end = on_end
         self._children: dict[str, _Child] = {}
-        for folder in premises.left():
+        for folder in folders.left():
             tasks.start_soon(_remove, folder)
 
     def check(self, launch: Launch) -> str:
@@ -175,7 +180,7 @@ class Launcher(Service):
         child = self._children.pop(agent, None)
         if child is not None:
             child.scope.cancel()
-        ended = self._premises.end(agent)
+        ended = self._folders.end(agent)
         if ended is not None:
             self._tasks.start_soon(_remove, ended)
 
@@ -221,14 +226,14 @@ class Launcher(Service):
             await anyio.sleep(pause)
 
     async def _run_once(self, agent: str, child: _Child, launch: Launch, path: str) -> int:
-        premises = self._premises
-        names = (*_INHERITED, *(() if premises.user else _OUR_OWN))
+        folders = self._folders
+        names = (*_INHERITED, *(() if folders.user else _OUR_OWN))
         inherited = {name: os.environ[name] for name in names if name in os.environ}
-        own = premises.user.variables if premises.user else {}
-        folder = premises.folder(agent)
+        own = folders.user.variables if folders.user else {}
+        folder = folders.folder(agent)
         try:
             async with open_child(
-                [*premises.guard, path, *launch.args],
+                [*folders.guard, path, *launch.args],
                 env={**inherited, **own, **launch.env, **child.identity},
                 cwd=launch.cwd or str(folder),
                 on_output=child.hear,
@@ -242,3 +247,80 @@ class Launcher(Service):
 
 async def _remove(folder: Path) -> None:
     await anyio.to_thread.run_sync(remove_folder, folder, abandon_on_cancel=True)
+
+
+class LaunchFolders:
+    """The folders in one directory of the daemon's, and whose processes live there."""
+
+    def __init__(self, directory: Path, *, owner: str = "", user: LaunchUser | None = None) -> None:
+        """Describe them.
+
+        Args:
+            directory: where the folders are.
+            owner: whom the processes belong to, so that a later start finds what is left of them.
+            user: whom they run as; None: as us.
+        """
+        self._directory = directory
+        self.owner = owner
+        self.user = user
+
+    @property
+    def guard(self) -> tuple[str, ...]:
+        """The words before a command that make it die with us, and theirs whose it is to be."""
+        return process_guard(self.owner, self.user.ids if self.user else "")
+
+    def folder(self, agent: str) -> Path:
+        """The folder of an agent, made when it is not there.
+
+        Raises:
+            InvalidDataError: something else is there, or it cannot be made.
+        """
+        path = self._directory / agent
+        try:
+            path.mkdir(mode=0o700, exist_ok=True)
+            found = path.lstat()
+            if self.user is not None and found.st_uid == os.geteuid():
+                os.chown(path, self.user.uid, self.user.gid, follow_symlinks=False)
+                found = path.lstat()
+        except OSError as error:
+            message = f"{path} cannot be made: {error.strerror or error}"
+            raise InvalidDataError(message, hint="see the setting launch_dir") from error
+        owner = os.geteuid() if self.user is None else self.user.uid
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != owner:
+            raise InvalidDataError(f"{path} is not the folder of a launched process")
+        return path
+
+    def give_key(self, path: Path, key: Key) -> Path:
+        """Where a process finds its key: `path`, or a copy that its user may read."""
+        if self.user is None:
+            return path
+        copy = self._key_of(key.name)
+        save_key(copy, key)
+        os.chown(copy, self.user.uid, self.user.gid, follow_symlinks=False)
+        return copy
+
+    def end(self, agent: str) -> Path | None:
+        """Take the folder and the key of an agent away; answers what is still to be removed."""
+        self._key_of(agent).unlink(missing_ok=True)
+        ended = self._directory / f"{_ENDED}{agent}-{os.urandom(4).hex()}"
+        try:
+            (self._directory / agent).rename(ended)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            log.warning("launch_folder_not_removed", agent=agent, problem=str(error))
+            return None
+        return ended
+
+    def left(self) -> list[Path]:
+        """What an earlier run renamed and did not remove."""
+        return sorted(self._directory.glob(f"{_ENDED}*"))
+
+    def _key_of(self, agent: str) -> Path:
+        # No name of an agent has a dot, so this is no folder of one.
+        return self._directory / f"{agent}.key"
+
+
+def remove_folder(path: Path) -> None:
+    """Remove a folder that was ended; what is left of it goes at the next start."""
+    shutil.rmtree(path, ignore_errors=True)

@@ -15,10 +15,9 @@ from remit.config.settings.home import Home
 from remit.config.settings.launch_user import launch_dir, launch_user, make_launch_dir
 from remit.config.settings.table import Settings
 from remit.errors import RemitError
-from remit.features.agents.folders import Premises
-from remit.features.agents.launcher import Launcher
+from remit.features.agents.launcher import Launcher, LaunchFolders
 from remit.features.agents.launches import launch_of
-from remit.features.agents.token_keeper import TokenKeeper
+from remit.features.agents.tokens import TokenIssuer
 from remit.kernel.dispatch.kernel import Kernel, Setup, Startup
 from remit.kernel.processes.child import end_leftovers
 from remit_client.errors import BadKey
@@ -28,11 +27,11 @@ log = structlog.get_logger()
 
 
 def _build(kernel: Kernel, _startup: Startup) -> None:
-    kernel.provide(TokenKeeper(kernel.store, kernel.keyring))
+    kernel.provide(TokenIssuer(kernel.store, kernel.keyring))
 
 
 async def _load(kernel: Kernel) -> None:
-    await kernel.service(TokenKeeper).load()
+    await kernel.service(TokenIssuer).load()
 
 
 @asynccontextmanager
@@ -52,7 +51,7 @@ async def _run(kernel: Kernel, settings: Settings) -> AsyncGenerator[None]:
     if settings.launch_commands:
         make_launch_dir(launch_dir(settings), user)
     owner = str(home.path.resolve())
-    premises = Premises(launch_dir(settings), owner=owner, user=user)
+    folders = LaunchFolders(launch_dir(settings), owner=owner, user=user)
     # The lock of the home is ours, so what carries its mark belongs to no living daemon.
     if left := end_leftovers(owner):
         log.warning("leftovers_ended", processes=left)
@@ -60,8 +59,8 @@ async def _run(kernel: Kernel, settings: Settings) -> AsyncGenerator[None]:
         launcher = Launcher(
             tasks,
             commands=commands,
-            premises=premises,
-            identify=partial(identity, home, premises, kernel.endpoint),
+            folders=folders,
+            identify=partial(identity, home, folders, kernel.endpoint),
             find=partial(launch_of, kernel.authority, commands),
         )
         kernel.provide(launcher)
@@ -80,7 +79,7 @@ async def _run(kernel: Kernel, settings: Settings) -> AsyncGenerator[None]:
 
 def identity(
     home: Home,
-    premises: Premises,
+    folders: LaunchFolders,
     endpoint: str,
     agent: str,
     public_key: str,
@@ -95,7 +94,7 @@ def identity(
     return {
         "REMIT_AGENT_ID": agent,
         "REMIT_ENDPOINT": endpoint,
-        "REMIT_KEY": str(premises.give_key(path, key)),
+        "REMIT_KEY": str(folders.give_key(path, key)),
         "REMIT_SERVER_KEY": server,
     }
 

@@ -30,8 +30,8 @@ from remit.features.reviews.calls import (
     unreadable,
     use_of,
 )
-from remit.kernel.audit.log import AuditLog, summary
 from remit.features.reviews.desk import stored_reviews
+from remit.kernel.audit.log import AuditLog, summary
 from remit.kernel.authority.approvals import APPROVAL
 from remit.kernel.authority.fleet import Fleet
 from remit.kernel.dispatch.kernel import Demand

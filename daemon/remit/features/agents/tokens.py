@@ -17,7 +17,7 @@ from remit.model.principal import Principal, Token
 log = structlog.get_logger()
 
 
-class TokenKeeper(Service):
+class TokenIssuer(Service):
     """Changes the tokens that were made by hand."""
 
     def __init__(self, store: TokenStore, keyring: KeyRing) -> None:

@@ -12,12 +12,12 @@ import pytest
 FILES = {
     "check": 9,
     "why": 23,
-    "reload": 69,
-    "upstream": 27,
+    "reload": 41,
+    "upstream": 25,
     "discover": 34,
     "inject": 29,
-    "set": 26,
-    "spawn": 46,
+    "set": 24,
+    "spawn": 43,
 }
 
 
@@ -49,6 +49,12 @@ def test_a_walk_goes_through_the_door(walks: dict[str, Any], name: str) -> None:
     first, functions = next(iter(walks[name]["files"].items()))
     assert first == "kernel/dispatch/dispatcher.py"
     assert "Dispatcher.submit" in functions
+
+
+def test_work_of_other_threads_is_shown_and_not_counted(walks: dict[str, Any]) -> None:
+    reload = walks["reload"]
+    assert "policy/compile.py" in reload["workers"]
+    assert not reload["files"].keys() & reload["workers"].keys()
 
 
 def test_a_walk_is_shown_with_its_files_and_functions(root: Path) -> None:

@@ -1,10 +1,11 @@
 """Which files of remit one request touches behind the face: `./tools/walk why agent:spawn`.
 
 A daemon runs in this process, with a store on disk, and is asked through its dispatcher, the door
-of every face. A profiler on all threads notes each function of the package that is entered between
-the request and its answer. Each walk is walked once without looking, because what is loaded or
-cached then is not the walk, and three times with; what happened each time counts, so that a timer
-of the daemon does not.
+of every face. `sys.setprofile` notes each function of the package that is entered between the
+request and its answer in the thread that serves it. What its worker threads do meanwhile (the store
+commits, a reload compiles) is noted too and shown, but not counted. Each walk is walked once
+without looking, because what is loaded or cached then is not the walk, and three times with; what
+happened each time counts, so that a timer of the daemon does not.
 """
 
 import argparse
@@ -35,36 +36,65 @@ from remit.model.principal import OPERATOR, Principal
 PACKAGE = str(Path(remit.__path__[0])) + os.sep
 ROUNDS = 3
 SHOWN = 5
-Entered = dict[str, list[str]]
-"""The files of a walk in the order of their first touch, with the functions entered in each."""
+Files = dict[str, list[str]]
+"""Files in the order of their first touch, with the functions entered in each."""
+
+
+class Entered:
+    """What one walk entered."""
+
+    def __init__(self) -> None:
+        self.files: Files = {}
+        """In the thread that serves the request: these are counted."""
+        self.workers: Files = {}
+        """In its worker threads and nowhere else."""
+
+    def in_all(self, others: "list[Entered]") -> "Entered":
+        """What was entered in the other rounds as well."""
+        found = Entered()
+        found.files = {
+            file: names
+            for file, names in self.files.items()
+            if all(file in one.files for one in others)
+        }
+        found.workers = {
+            file: names
+            for file, names in self.workers.items()
+            if all(file in one.workers or file in one.files for one in others)
+        }
+        return found
 
 
 class Profiler:
-    """Notes what is entered while it looks, in every thread that starts after it."""
+    """Notes what is entered while it looks, in this thread and those that start after it."""
 
     def __init__(self) -> None:
-        self._entered: dict[str, dict[str, None]] | None = None
+        self._noted: dict[str, tuple[set[int], dict[str, None]]] | None = None
+        self._serving = threading.get_ident()
         threading.setprofile(self._note)
         sys.setprofile(self._note)
 
     @contextmanager
     def looking(self) -> Generator[Entered]:
         """Fill the answer with what is entered meanwhile."""
-        found: Entered = {}
-        self._entered = {}
+        found = Entered()
+        self._noted = {}
         try:
             yield found
         finally:
-            entered, self._entered = self._entered, None
-            found.update({file: list(names) for file, names in entered.items()})
+            noted, self._noted = self._noted, None
+            for file, (threads, names) in noted.items():
+                kind = found.files if self._serving in threads else found.workers
+                kind[file] = list(names)
 
     def _note(self, frame: FrameType, what: str, _: Any) -> None:
-        entered = self._entered
-        if entered is None or what != "call":
+        noted = self._noted
+        if noted is None or what != "call":
             return
         code = frame.f_code
         if code.co_filename.startswith(PACKAGE):
-            names = entered.setdefault(code.co_filename[len(PACKAGE) :], {})
+            threads, names = noted.setdefault(code.co_filename[len(PACKAGE) :], (set(), {}))
+            threads.add(threading.get_ident())
             names[code.co_qualname.partition(".<")[0]] = None  # what is inside is part of it
 
 
@@ -166,7 +196,7 @@ class Walk:
                 await self.step(ground, words)
             rounds.append(found)
         *others, last = rounds[1:]
-        return {file: names for file, names in last.items() if all(file in one for one in others)}
+        return last.in_all(others)
 
 
 ROAD = "set"
@@ -255,27 +285,36 @@ async def measure(names: list[str], words: str | None) -> dict[str, Entered] | R
 
 def own(name: str, found: dict[str, Entered]) -> list[str]:
     """The files of a walk without those of the road that every change takes."""
-    road = [] if name == ROAD else [*found[ROAD]]
+    road = [] if name == ROAD else [*found[ROAD].files, *found[ROAD].workers]
     shared = [file for file in road if file.startswith(("kernel/", "model/"))]
-    return [file for file in found[name] if file not in shared]
+    return [file for file in found[name].files if file not in shared]
 
 
 def _print(name: str, found: dict[str, Entered]) -> None:
     print(f"{name}: {WALKS[name].what}\n")
-    files, alone = found[name], own(name, found)
-    width = max(map(len, files))
+    files, workers, alone = found[name].files, found[name].workers, own(name, found)
+    width = max(map(len, [*files, *workers]))
     for number, (file, functions) in enumerate(files.items(), start=1):
-        more = [f"and {len(functions) - SHOWN} more"] if len(functions) > SHOWN else []
         mark = " " if file in alone else "·"
-        print(f"{number:3} {mark} {file:{width}}  {', '.join(functions[:SHOWN] + more)}")
+        print(f"{number:3} {mark} {file:{width}}  {_shortened(functions)}")
+    if workers:
+        print("\nin worker threads meanwhile, not counted:")
+        for file, functions in workers.items():
+            print(f"      {file:{width}}  {_shortened(functions)}")
     print(f"\n{len(files)} files (goal: {WALKS[name].goal}), {len(alone)} of them its own;")
     print(f"· is the road of every change: ./tools/walk {ROAD}")
 
 
+def _shortened(functions: list[str]) -> str:
+    more = [f"and {len(functions) - SHOWN} more"] if len(functions) > SHOWN else []
+    return ", ".join(functions[:SHOWN] + more)
+
+
 def _summary(found: dict[str, Entered]) -> None:
-    print("walk      files  goal  own  what is asked")
-    for name, files in found.items():
-        counts = f"{len(files):5} {WALKS[name].goal:5} {len(own(name, found)):4}"
+    print("walk      files  goal  own  workers  what is asked")
+    for name, entered in found.items():
+        counts = f"{len(entered.files):5} {WALKS[name].goal:5} {len(own(name, found)):4}"
+        counts += f" {len(entered.workers):8}"
         print(f"{name:9} {counts}  {WALKS[name].what}")
     print("\n./tools/walk WALK [WORDS] shows the files of one, in the order of their first touch.")
 
@@ -302,7 +341,12 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(f"error: {found}")
     if asked.json:
         shown = {
-            name: {"goal": WALKS[name].goal, "own": own(name, found), "files": found[name]}
+            name: {
+                "goal": WALKS[name].goal,
+                "own": own(name, found),
+                "files": found[name].files,
+                "workers": found[name].workers,
+            }
             for name in names
         }
         print(json.dumps(shown, indent=1))

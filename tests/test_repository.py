@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import tomllib
+from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any
 
@@ -136,7 +137,21 @@ def test_all_layers_of_the_design_are_declared(project: dict[str, Any]) -> None:
     ]
     assert rows == LAYERS
     assert contracts["layers"]["exhaustive"]
-    assert {"pure", "client", "acyclic"} <= contracts.keys()
+    assert {"pure", "client", "acyclic", "faces"} <= contracts.keys()
+
+
+def test_the_contract_says_of_every_feature_which_others_it_uses(
+    root: Path, project: dict[str, Any]
+) -> None:
+    contracts = {entry["id"]: entry for entry in project["tool"]["importlinter"]["contracts"]}
+    folders = (root / "daemon/remit/features").glob("*/__init__.py")
+    there = {f"remit.features.{path.parent.name}" for path in folders}
+    assert set(contracts["features"]["modules"]) == there
+    uses: dict[str, set[str]] = {name: set() for name in there}
+    for edge in contracts["features"]["ignore_imports"]:
+        user, used = edge.replace(".**", "").split(" -> ")
+        uses[user].add(used)
+    TopologicalSorter(uses).prepare()  # raises when the list goes in a circle
 
 
 def test_everything_in_the_package_stands_in_a_layer(root: Path) -> None:

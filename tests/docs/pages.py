@@ -8,7 +8,10 @@ A fenced block is run by its language:
     yaml     a whole capabilities.yaml, or a whole composition, that must load
 
 A comment before a block changes that: `<!-- test: file NAME -->` writes the block to a file, where
-later commands find it; `<!-- test: skip REASON -->` says why a block cannot be run.
+later commands find it; `<!-- test: skip REASON -->` says why a block cannot be run. The blocks of
+CONTRIBUTING.md go into a copy of the checkout: there, `append NAME` adds a block to a file, and
+`edit NAME` puts the lines with a `+` in front of the lines that follow them, and takes away those
+with a `-`.
 """
 
 import re
@@ -20,7 +23,7 @@ import msgspec
 ROOT = Path(__file__).resolve().parents[2]
 
 _FENCE = re.compile(r"^```(\S*)\s*$")
-_DIRECTIVE = re.compile(r"^<!-- test: (file|skip) (.+?) -->$")
+_DIRECTIVE = re.compile(r"^<!-- test: (file|append|edit|skip) (.+?) -->$")
 _CODE = re.compile(r"`([^`]+)`")
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 

@@ -3,7 +3,7 @@
 import pytest
 from tests.family import Family, family_files
 
-from remit.features.agents.launches import wants_process
+from remit.features.agents.delegation import wants_process
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 from tests.fakes import Desk, built_in_handlers, starter_files
 
 from remit.errors import StoreError
-from remit.features.agents.tokens import TokenIssuer
+from remit.features.agents.keys import TokenIssuer
 from remit.kernel.authority.credentials import MAX_OF_ONE
 from remit.kernel.authority.keyring import KeyRing
 from remit.model.principal import Bearer

@@ -11,7 +11,7 @@ from tests.fakes import Desk, texts
 from tests.features.web.web_server import Server, moved, page, serving
 
 from remit.features.web import page as page_text
-from remit.features.web.fetch import OF_ONE_TREE
+from remit.features.web.events import OF_ONE_TREE
 from remit.features.web.page import CONTENT_BYTES, LEFT_OUT
 from remit.kernel.dispatch.loading import load_handlers
 from remit.kernel.dispatch.registry import REGISTRY

@@ -9,8 +9,7 @@ from anyio.abc import ByteStream
 from tests.features.web.web_server import PUBLIC, Names, Outside, moved, nearby, page, serving
 
 from remit.errors import DeniedError, FetchError, InvalidDataError, RemitError
-from remit.features.web.fetch import REDIRECTS
-from remit.features.web.response import CHUNKS
+from remit.features.web.fetch import CHUNKS, REDIRECTS
 from remit.model.paths import HostRules
 
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n"

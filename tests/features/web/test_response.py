@@ -5,7 +5,7 @@ import zlib
 
 import pytest
 
-from remit.features.web.response import Body, ResponseHead
+from remit.features.web.fetch import Body, ResponseHead
 
 BOMB = 50_000_000
 LIMIT = 10_000

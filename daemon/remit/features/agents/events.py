@@ -7,9 +7,15 @@ import msgspec
 
 from remit.errors import ConflictError, DeniedError, RemitError
 from remit.features.agents.choice import check_configured, choose, spec_warnings
-from remit.features.agents.delegation import Offer, check_room, check_spec, offer, rights_behind
+from remit.features.agents.delegation import (
+    Offer,
+    check_launch,
+    check_room,
+    check_spec,
+    offer,
+    rights_behind,
+)
 from remit.features.agents.launcher import Launcher
-from remit.features.agents.launches import check_launch
 from remit.kernel.authority.credentials import new_credentials, token_hash
 from remit.kernel.authority.fleet import NOTHING
 from remit.kernel.authority.plans import holdings

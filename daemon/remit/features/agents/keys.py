@@ -1,26 +1,116 @@
-"""key:* and token:* — which clients may connect, under which profile. Secrets never come here."""
+"""key:* — which clients may connect, under which profile, and the bearer tokens they carry.
+
+Secrets never come here. A token counts once it is written. A revoked one counts no longer before
+anything is written, and when the store fails, revoking it again writes it.
+"""
 
 from typing import Annotated, Any
 
+import anyio
 import msgspec
+import structlog
 
-from remit.errors import ExceedsParentError
+from remit.errors import ExceedsParentError, LimitError, UnknownAgentError
 from remit.features.agents.delegation import rights_in, withheld
-from remit.features.agents.tokens import TokenIssuer
-from remit.kernel.authority.credentials import new_token, token_hash
+from remit.kernel.authority.credentials import (
+    MAX_IN_ALL,
+    MAX_OF_ONE,
+    new_token,
+    record_of,
+    token_hash,
+    token_of,
+)
+from remit.kernel.authority.keyring import KeyRing
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.registry import event_handler
 from remit.kernel.dispatch.visibility import free_name, look_up, unseen, visible_profiles
+from remit.kernel.store.protocol import TokenStore
+from remit.model.event import Service
 from remit.model.names import Name
 from remit.model.principal import ID_LENGTH, RESERVED, Principal, Token
 from remit.model.requests import NewName, whole
 
+log = structlog.get_logger()
 NAME_BYTES = 64
 PublicKey = Annotated[str, msgspec.Meta(min_length=40, max_length=40)]
 DAY = 86_400
 MONTH = 30 * DAY
 Lifetime = Annotated[int, msgspec.Meta(ge=1, le=366 * DAY)]
 Audience = Annotated[str, whole(r"[a-z][a-z0-9_-]{0,63}", most=64)]
+
+
+class TokenIssuer(Service):
+    """Makes and revokes bearer tokens, so that a restart finds them as they were."""
+
+    def __init__(self, store: TokenStore, keyring: KeyRing) -> None:
+        self._store = store
+        self._keyring = keyring
+        self._ring = keyring.tokens
+        self._unwritten: dict[str, Token] = {}
+
+    async def load(self) -> None:
+        """Take over the tokens of the store whose owners live; forget the others."""
+        lost = []
+        for record in await self._store.token_list():
+            token = token_of(record)
+            if self._keyring.key_of(token.owner) == token.owner_key:
+                self._ring.take(token)
+            else:
+                lost.append(token.hash)
+        if lost:
+            log.warning("orphaned_tokens_dropped", count=len(lost))
+            await self._store.token_remove(lost)
+        await self.forget_expired()
+
+    async def add(self, owner: Principal, hash_: str, *, audience: str, seconds: float) -> Token:
+        """Let a token count for its owner, from when it is stored until its time is over.
+
+        Raises:
+            LimitError: there are too many.
+            UnknownAgentError: the owner was ended meanwhile.
+        """
+        await self.forget_expired()
+        if len(self._ring.of(owner.id)) >= MAX_OF_ONE or len(self._ring) >= MAX_IN_ALL:
+            message = f"{owner.id!r} has as many tokens as it may have"
+            raise LimitError(message, hint="revoke some: remit key tokens lists them")
+        now = self._ring.clock()
+        token = Token(
+            hash=hash_,
+            owner=owner.id,
+            owner_key=self._keyring.key_of(owner.id) or "",
+            audience=audience,
+            created_at=now,
+            expires_at=now + seconds,
+        )
+        # Shielded: one that is kept and does not count would appear after a restart.
+        with anyio.CancelScope(shield=True):
+            await self._store.token_add(record_of(token))
+            if not self._keyring.lives(owner):
+                await self._store.token_remove([token.hash])
+                raise UnknownAgentError(f"{owner.id!r} was ended meanwhile")
+            self._ring.take(token)
+        return token
+
+    def find(self, name: str) -> Token | None:
+        """The token of that id; also one whose end still has to be written."""
+        living = next((one for one in self._ring.made() if one.id == name), None)
+        return living or self._unwritten.get(name)
+
+    async def revoke(self, token: Token) -> None:
+        """Let a token count no longer, at once."""
+        self._unwritten[token.id] = token
+        with anyio.CancelScope(shield=True):
+            self._ring.drop(token)
+            await self._store.token_remove([token.hash])
+            self._unwritten.pop(token.id, None)
+
+    async def forget_expired(self) -> None:
+        """Drop those whose time is over."""
+        expired = self._ring.expired()
+        if expired:
+            for token in expired:
+                self._ring.drop(token)
+            await self._store.token_remove([one.hash for one in expired])
 
 
 def _given_rights(request: Any, ctx: Context) -> Any:
@@ -115,8 +205,6 @@ async def token(
         expires_in: seconds until it counts no longer.
         audience: the face where it counts.
     """
-    # Commands without a daemon list the events here, and must not load libzmq and OpenSSL.
-
     owner = _owner(ctx, name)
     made = new_token()
     kept = await tokens.add(owner, token_hash(made), audience=audience, seconds=expires_in)
@@ -154,11 +242,10 @@ async def revoke_token(ctx: Context, tokens: TokenIssuer, id: Name) -> dict[str,
     Args:
         id: as key:tokens lists it.
     """
-    keeper = tokens
-    found = keeper.find(id) if len(id) == ID_LENGTH else None
+    found = tokens.find(id) if len(id) == ID_LENGTH else None
     if found is None or not (ctx.principal.is_operator or found.owner == ctx.principal.id):
         raise unseen(id, [one.id for one in _visible(ctx)], "token")
-    await keeper.revoke(found)
+    await tokens.revoke(found)
     return _shown(found)
 
 

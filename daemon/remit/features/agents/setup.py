@@ -15,9 +15,9 @@ from remit.config.settings.home import Home
 from remit.config.settings.launch_user import launch_dir, launch_user, make_launch_dir
 from remit.config.settings.table import Settings
 from remit.errors import RemitError
+from remit.features.agents.delegation import launch_of
+from remit.features.agents.keys import TokenIssuer
 from remit.features.agents.launcher import Launcher, LaunchFolders
-from remit.features.agents.launches import launch_of
-from remit.features.agents.tokens import TokenIssuer
 from remit.kernel.dispatch.kernel import Kernel, Setup, Startup
 from remit.kernel.processes.child import end_leftovers
 from remit_client.errors import BadKey

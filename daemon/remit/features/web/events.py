@@ -1,11 +1,16 @@
 """web:web_fetch — one page of the web, as text that a model can read."""
 
+from collections import Counter
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import anyio
 import msgspec
 import structlog
 
-from remit.errors import DeniedError
+from remit.errors import DeniedError, LimitError
+from remit.features.web.page import readable
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.kernel import Kernel, Setup, Startup
 from remit.kernel.dispatch.registry import event_handler
@@ -18,7 +23,13 @@ if TYPE_CHECKING:
 
 EVENT = "web:web_fetch"
 
+IN_ALL = 32
+"""Fetches that run at once."""
+OF_ONE_TREE = 4
+"""So that no agent, with all its children, takes the places of all others."""
+
 Url = Annotated[str, msgspec.Meta(min_length=1, max_length=4096)]
+log = structlog.get_logger()
 
 
 @event_handler(
@@ -51,7 +62,7 @@ async def web_fetch(
         as_text: turn HTML into plain text, unless as_markdown is set.
     """
     # httpx costs 0.3 s and 10 MB, which only those who fetch have to pay.
-    from remit.features.web.fetch import SLOTS, Fetcher  # noqa: PLC0415
+    from remit.features.web.fetch import Fetcher  # noqa: PLC0415
 
     wanted: Literal["markdown", "text", ""]
     wanted = "markdown" if as_markdown else "text" if as_text else ""
@@ -131,12 +142,39 @@ async def _answer(
     }
     if method == "HEAD":
         return answer
-    from remit.features.web.page import readable  # noqa: PLC0415 - as above
-
     return answer | await readable(fetched, wanted)
 
 
-log = structlog.get_logger()
+class FetchSlots:
+    """Places for fetches; one too many of a tree is refused, one too many in all waits."""
+
+    def __init__(self) -> None:
+        self._places = anyio.CapacityLimiter(IN_ALL)
+        self._taken: Counter[str] = Counter()
+
+    @asynccontextmanager
+    async def place(self, root: str) -> AsyncGenerator[None]:
+        """Hold a place for the tree of agents under `root`.
+
+        Raises:
+            LimitError: the tree has all that it gets.
+        """
+        if self._taken[root] >= OF_ONE_TREE:
+            raise LimitError(
+                f"{OF_ONE_TREE} fetches of yours are under way",
+                hint="wait for one of them",
+                details={"limit": "web_fetch", "retry_after": 1.0},
+            )
+        self._taken[root] += 1
+        try:
+            async with self._places:
+                yield
+        finally:
+            self._taken[root] -= 1
+            self._taken += Counter()  # forget who has none
+
+
+SLOTS = FetchSlots()
 
 
 def _build(kernel: Kernel, startup: Startup) -> None:

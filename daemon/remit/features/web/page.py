@@ -13,13 +13,14 @@ import sys
 from encodings import normalize_encoding
 from encodings.aliases import aliases
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
 import anyio.to_thread
 from anyio.abc import Process
 
-from remit.features.web.fetch import Cut, FetchResult
+if TYPE_CHECKING:  # it brings httpx
+    from remit.features.web.fetch import Cut, FetchResult
 
 Wanted = Literal["markdown", "text"]
 
@@ -29,7 +30,7 @@ TIMED_OUT = "[..more content timed out...]"
 LEFT_OUT = "[..more content left out...]"
 _SNIFFED = 1024
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]+")
-_TEXTS: dict[Cut, str] = {
+_TEXTS = {
     "broken": "the connection broke, or the content was damaged, before its end",
 }
 _MARKS = (
@@ -61,7 +62,9 @@ _AT_ONCE = anyio.CapacityLimiter(2)
 _PROGRAM = Path(__file__).with_name("converter.py")
 
 
-async def readable(fetched: FetchResult, wanted: Literal["markdown", "text", ""]) -> dict[str, Any]:
+async def readable(
+    fetched: "FetchResult", wanted: Literal["markdown", "text", ""]
+) -> dict[str, Any]:
     """The fields `format`, `content`, `truncated` and `error` of an answer."""
     body, head = fetched.body, fetched.head
     if body is None and head.status in {204, 205, 304}:
@@ -91,7 +94,7 @@ def _is_binary(body: bytes, charset: str) -> bool:
     return b"\0" in start and not wide
 
 
-def _fitted(text: str, cut: Cut) -> dict[str, Any]:
+def _fitted(text: str, cut: "Cut") -> dict[str, Any]:
     text = _CONTROLS.sub("", text)
     encoded = text.encode("utf-8", "replace")
     is_long = len(encoded) > CONTENT_BYTES

@@ -9,7 +9,7 @@ from remit.app.kernel import build_services, make_kernel
 from remit.config.definitions.files import Files
 from remit.features.reviews.approvals import Approvals
 from remit.features.reviews.capabilities import load_decisions
-from remit.features.reviews.setup import StoredDecisions
+from remit.features.reviews.events import StoredDecisions
 from remit.kernel.authority.approvals import approvals_in
 from remit.kernel.authority.keyring import KeyRing
 from remit.kernel.authority.revision import Authority, HandlerTable

@@ -5,5 +5,5 @@ from remit.kernel.feature import Feature
 FEATURE = Feature(
     name="reviews",
     events=("remit.features.reviews.events",),
-    setup="remit.features.reviews.setup",
+    setup="remit.features.reviews.events",
 )

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from hashlib import sha256
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import anyio
 import msgspec
@@ -34,11 +34,13 @@ from remit.features.reviews.desk import stored_reviews
 from remit.kernel.audit.log import AuditLog, summary
 from remit.kernel.authority.approvals import APPROVAL
 from remit.kernel.authority.fleet import Fleet
-from remit.kernel.dispatch.kernel import Demand
 from remit.kernel.store.protocol import ReviewStore
 from remit.kernel.store.records import Review, ReviewStatus
 from remit.kernel.store.stored_json import shown_object
 from remit.model.event import Service
+
+if TYPE_CHECKING:
+    from remit.kernel.dispatch.kernel import Demand
 
 log = structlog.get_logger()
 
@@ -130,7 +132,7 @@ class Approvals(Service):
         """The time by which requests and decisions lapse."""
         return self._clock()
 
-    async def clear(self, demand: Demand, *, budget: float) -> str:
+    async def clear(self, demand: "Demand", *, budget: float) -> str:
         """Wait until this call is approved; answers the id of the approval, which is used up.
 
         Raises:
@@ -183,7 +185,7 @@ class Approvals(Service):
         self._news.set()
         return decided
 
-    async def _find_or_ask(self, demand: Demand, digest: str) -> Review:
+    async def _find_or_ask(self, demand: "Demand", digest: str) -> Review:
         async with self._asking:
             found = self._live.get(digest)
             if found is None:
@@ -197,7 +199,7 @@ class Approvals(Service):
                 raise lapsed(found)
             return await self._ask(demand, digest)
 
-    async def _ask(self, demand: Demand, digest: str) -> Review:
+    async def _ask(self, demand: "Demand", digest: str) -> Review:
         principal, event, now = demand.principal, demand.event, self._clock()
         await self.sweep()
         mine = [
@@ -349,7 +351,7 @@ class Approvals(Service):
         return review.expires_at or 0.0
 
 
-def _digest(holder: Any, demand: Demand) -> str:
+def _digest(holder: Any, demand: "Demand") -> str:
     """Who asks, where, for what, with which arguments, and what these stand for by now.
 
     In msgpack and not in JSON: there, NaN is null and bytes are text.
@@ -363,5 +365,5 @@ def _digest(holder: Any, demand: Demand) -> str:
     return sha256(packed).hexdigest()
 
 
-def _session_in(demand: Demand) -> dict[str, str]:
+def _session_in(demand: "Demand") -> dict[str, str]:
     return {"session": demand.session.name} if demand.session.name else {}

@@ -1,6 +1,6 @@
 """Calls that wait for an approval: how they are stored, listed, decided and answered."""
 
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
@@ -20,9 +20,11 @@ from remit.features.reviews.desk import (
 )
 from remit.kernel.authority.approvals import APPROVAL
 from remit.kernel.dispatch.context import Context
-from remit.kernel.dispatch.kernel import Demand
 from remit.kernel.store.records import Review, ReviewStatus
 from remit.kernel.store.stored_json import shown_object
+
+if TYPE_CHECKING:
+    from remit.kernel.dispatch.kernel import Demand
 
 USE = "approval_use"
 """The kind of the mark that an approval is used up."""
@@ -98,7 +100,7 @@ class CallReviews:
         return review.status
 
 
-def payload(demand: Demand, digest: str) -> bytes:
+def payload(demand: "Demand", digest: str) -> bytes:
     """What is stored of a request, and shown to those who decide.
 
     Raises:

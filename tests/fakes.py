@@ -21,9 +21,9 @@ from remit.kernel.authority.keyring import KeyRing
 from remit.kernel.authority.revision import Authority, HandlerTable
 from remit.kernel.dispatch.dispatcher import Dispatcher
 from remit.kernel.dispatch.handler import Handler
-from remit.kernel.dispatch.kernel import Startup
 from remit.kernel.dispatch.loading import load_handlers
 from remit.kernel.dispatch.registry import REGISTRY
+from remit.kernel.feature import Startup
 from remit.kernel.store.protocol import Store
 from remit.model.agent import Agent, AgentSpec
 from remit.model.principal import OPERATOR, Principal
@@ -54,7 +54,7 @@ def default_settings(**changes: Any) -> Settings:
 
 def startup(store: Store, *parts: object, **settings: Any) -> Startup:
     """What a daemon starts from that reads no folder, with parts of a test's own."""
-    start = Startup(default_settings(**settings), store)
+    start = Startup(default_settings(**settings), store, HandlerTable())
     start.put(SearchOptions(plain_engine), NO_CARDS, *parts)
     return start
 

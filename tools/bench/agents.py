@@ -34,7 +34,7 @@ from remit.config.settings.load import load_settings  # noqa: E402
 from remit.kernel.authority.keyring import KeyRing  # noqa: E402
 from remit.kernel.authority.revision import Authority, HandlerTable  # noqa: E402
 from remit.kernel.dispatch.dispatcher import Dispatcher  # noqa: E402
-from remit.kernel.dispatch.kernel import Startup  # noqa: E402
+from remit.kernel.feature import Startup  # noqa: E402
 from remit.model.principal import OPERATOR, Principal  # noqa: E402
 
 AGENTS = 10_000
@@ -62,7 +62,7 @@ class Fleet:
         self.keyring = KeyRing("operator-key", self.authority.fleet)
         settings = load_settings({}, {}, "/nonexistent")
         kernel = make_kernel(self.authority, store, self.keyring)
-        kernel = build_services(kernel, Startup(settings, store))
+        kernel = build_services(kernel, Startup(settings, store, HandlerTable()))
         self.dispatcher = Dispatcher(kernel, timeout=60)
 
     async def ask(self, who: Principal, event: str, data: Any) -> Any:

@@ -32,9 +32,9 @@ from remit.config.settings.load import load_settings  # noqa: E402
 from remit.kernel.authority.keyring import KeyRing  # noqa: E402
 from remit.kernel.authority.revision import Authority, HandlerTable  # noqa: E402
 from remit.kernel.dispatch.dispatcher import Dispatcher  # noqa: E402
-from remit.kernel.dispatch.kernel import Startup  # noqa: E402
 from remit.kernel.dispatch.loading import load_handlers  # noqa: E402
 from remit.kernel.dispatch.registry import REGISTRY  # noqa: E402
+from remit.kernel.feature import Startup  # noqa: E402
 from remit.model.principal import OPERATOR  # noqa: E402
 
 FILES = 400
@@ -76,7 +76,7 @@ class Daemon:
         authority = Authority(HandlerTable(REGISTRY.handlers()), lambda: starter)
         settings = load_settings({}, {}, "/nonexistent")
         kernel = make_kernel(authority, store, KeyRing("operator", authority.fleet))
-        kernel = build_services(kernel, Startup(settings, store))
+        kernel = build_services(kernel, Startup(settings, store, HandlerTable()))
         self._dispatcher = Dispatcher(kernel)
 
     async def ask(self, event: str, **data: Any) -> Any:

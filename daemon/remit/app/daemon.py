@@ -32,9 +32,9 @@ from remit.faces.zmq.peers import Peer
 from remit.features.extensions.service import Extensions
 from remit.kernel.audit.head import HeadFile, HeadKeeper
 from remit.kernel.authority.revision import HandlerTable
+from remit.kernel.dispatch.context import Kernel
 from remit.kernel.dispatch.dispatcher import Dispatcher
 from remit.kernel.dispatch.handler import Handler
-from remit.kernel.dispatch.kernel import Kernel
 from remit.kernel.feature import Feature
 from remit.kernel.reload.full_reload import reload_everything
 from remit.kernel.reload.watch import watch_definitions

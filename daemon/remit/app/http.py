@@ -14,8 +14,8 @@ from remit.faces.http.server import address_of, is_loopback
 from remit.faces.mcp.admission import Admission
 from remit.faces.mcp.endpoint import McpEndpoint
 from remit.kernel.authority.revision import Authority
+from remit.kernel.dispatch.context import Kernel
 from remit.kernel.dispatch.dispatcher import Dispatcher
-from remit.kernel.dispatch.kernel import Kernel
 
 MCP_PATH = "/mcp"
 

@@ -18,11 +18,10 @@ from remit.kernel.authority.revision import Authority, HandlerTable
 from remit.kernel.authority.session_manager import SessionManager
 from remit.kernel.bus.delivery import Delivery
 from remit.kernel.dispatch.bills import Bills
-from remit.kernel.dispatch.counters import Counters
-from remit.kernel.dispatch.kernel import Kernel, Setup, Startup
-from remit.kernel.dispatch.limits import DENIALS_PER_MINUTE, RateLimiter
-from remit.kernel.dispatch.tool_names import CallerNames
-from remit.kernel.feature import Feature
+from remit.kernel.dispatch.context import Kernel
+from remit.kernel.dispatch.limits import DENIALS_PER_MINUTE, Counters, RateLimiter
+from remit.kernel.dispatch.tool_names import CallerNames, OldNames
+from remit.kernel.feature import Feature, Setup, Startup
 from remit.kernel.reload.audit import ConfigAudit
 from remit.kernel.reload.last_good import recall
 from remit.kernel.reload.reload import Outcome, Reloader
@@ -124,6 +123,7 @@ def make_kernel(  # noqa: PLR0913 - one argument a part
         audit_log=audit_log,
         sessions=SessionManager(store, authority.fleet, wall_clock),
         names=CallerNames(store),
+        old_names=OldNames(),
         bills=Bills(store, wall_clock),
         rate_limiter=RateLimiter(clock, denials_per_minute=denials_per_minute),
         counters=Counters(started_at=clock()),

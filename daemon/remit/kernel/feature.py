@@ -1,16 +1,28 @@
 """A feature: one folder of `features/`, and what it adds to a daemon.
 
+`Feature` is its one value, in its `__init__.py`: names alone, so that commands import nothing of
+it. `Setup` opens its services, when a daemon starts from a `Startup`.
+
 `app/features.py` lists them. A daemon without one of them starts all the same: its events are
 unknown then, and whoever asks for its services is told that they are not served.
 """
 
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
 if TYPE_CHECKING:
-    from remit.kernel.dispatch.kernel import Setup
+    from remit.config.settings.table import Settings
+    from remit.kernel.authority.revision import HandlerTable
+    from remit.kernel.dispatch.context import Kernel
+    from remit.kernel.store.protocol import Store
+    from remit.model.capability import RuntimeCapability
+    from remit.policy.review import Approval
+
+Part = TypeVar("Part")
 
 
 class Feature(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,3 +43,41 @@ class Feature(msgspec.Struct, frozen=True, kw_only=True):
             return None
         found: Setup = import_module(self.setup).SETUP
         return found
+
+
+class Startup(msgspec.Struct, eq=False):
+    """What a daemon starts from, before its first revision is compiled."""
+
+    settings: "Settings"
+    store: "Store"
+    table: "HandlerTable"
+    """The handlers of the first revision; a feature adds those that came at run time."""
+    approvals: "frozenset[Approval]" = frozenset()
+    capabilities: "tuple[RuntimeCapability, ...]" = ()
+    """Capabilities that were made at run time."""
+    parts: dict[type, Any] = {}
+    """By type: what one step of a feature leaves to the next, and what a test replaces."""
+
+    def put(self, *parts: object) -> None:
+        """Leave something to a later step."""
+        self.parts |= {type(part): part for part in parts}
+
+    def take(self, kind: type[Part], default: Callable[[], Part]) -> Part:
+        """What was put there of that type, else the default."""
+        found: Part | None = self.parts.get(kind)
+        return default() if found is None else found
+
+
+class Setup(msgspec.Struct, frozen=True, kw_only=True):
+    """How a feature opens, in the order in which a daemon starts; each step may be left out."""
+
+    restore: Callable[[Startup], Awaitable[None]] | None = None
+    """Before the definitions compile: what outlived the last run and decides about the first
+    revision, such as handlers that came at run time, capabilities and approvals."""
+    build: "Callable[[Kernel, Startup], None] | None" = None
+    """Make the services and hand them to the kernel; no input or output."""
+    load: "Callable[[Kernel], Awaitable[None]] | None" = None
+    """Before the first request: read what the services kept."""
+    run: "Callable[[Kernel, Settings], AbstractAsyncContextManager[None]] | None" = None
+    """Beside the faces, for as long as they serve: opened in the order of `app/features.py` and
+    closed in the opposite one."""

@@ -17,7 +17,7 @@ from remit.faces.http.gateway import Exchange, Probes, read_object
 from remit.faces.http.limits import HttpStats
 from remit.faces.http.responses import JSON, ProblemError, problem, respond, respond_tagged
 from remit.faces.http.server import ABORT
-from remit.kernel.dispatch.kernel import Kernel
+from remit.kernel.dispatch.context import Kernel
 
 IS_HEAD = "remit_is_head"
 """The scope key that says whether a GET stands for a HEAD."""

@@ -19,7 +19,7 @@ from remit.faces.http.server import HostNames, HttpServer, bind, is_loopback, ur
 from remit.faces.http.streams import Stream
 from remit.kernel.bus.delivery import Post
 from remit.kernel.dispatch.call import Door, Guard
-from remit.kernel.dispatch.kernel import Kernel
+from remit.kernel.dispatch.context import Kernel
 from remit.model.event import Notice
 from remit.model.principal import Token
 

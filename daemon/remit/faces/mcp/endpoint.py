@@ -18,7 +18,7 @@ from remit.faces.http.server import ABORT
 from remit.faces.mcp.admission import OWNER, Admission, Refusal, session_of
 from remit.faces.mcp.caller import DoorCaller
 from remit.kernel.dispatch.call import Door
-from remit.kernel.dispatch.kernel import Kernel
+from remit.kernel.dispatch.context import Kernel
 from remit.kernel.dispatch.limits import Running
 from remit.model.principal import Bearer, Token
 

@@ -18,7 +18,8 @@ from remit.errors import RemitError
 from remit.features.agents.delegation import launch_of
 from remit.features.agents.keys import TokenIssuer
 from remit.features.agents.launcher import Launcher, LaunchFolders
-from remit.kernel.dispatch.kernel import Kernel, Setup, Startup
+from remit.kernel.dispatch.context import Kernel
+from remit.kernel.feature import Setup, Startup
 from remit.kernel.processes.child import end_leftovers
 from remit_client.errors import BadKey
 from remit_client.keys import Key, load_key, save_key

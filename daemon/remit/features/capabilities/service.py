@@ -14,7 +14,8 @@ import structlog
 from remit.errors import ConflictError, LimitError, NotFoundError, StoreError
 from remit.kernel.authority.revision import Authority
 from remit.kernel.authority.standing import UNREADABLE, made_of
-from remit.kernel.dispatch.kernel import Kernel, Setup, Startup
+from remit.kernel.dispatch.context import Kernel
+from remit.kernel.feature import Setup, Startup
 from remit.kernel.reload.reload import Outcome, Reloader
 from remit.kernel.store.protocol import MadeStore
 from remit.model.capability import (

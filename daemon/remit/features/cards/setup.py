@@ -14,7 +14,8 @@ from remit.features.cards.select import CardsConfig, cards_config
 from remit.features.cards.service import Cards, CardSelector
 from remit.features.cards.store import CardCache, CardMemory, CardReviews
 from remit.features.reviews.desk import ReviewDesk
-from remit.kernel.dispatch.kernel import Kernel, Setup, Startup
+from remit.kernel.dispatch.context import Kernel
+from remit.kernel.feature import Setup, Startup
 from remit.kernel.reload.full_reload import Difference, Reading, ReloadPart
 from remit.kernel.reload.watch import watch_directories
 from remit.model.principal import Cause

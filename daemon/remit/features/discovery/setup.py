@@ -16,7 +16,8 @@ from remit.features.discovery.learning import Watch, keep_lessons, load_lessons
 from remit.features.discovery.service import Finder, Gathered
 from remit.features.skills.directories import CapabilityDirectory, DirectoryScanner, directories
 from remit.features.skills.views import SkillCatalogue
-from remit.kernel.dispatch.kernel import Kernel, Setup, Startup
+from remit.kernel.dispatch.context import Kernel
+from remit.kernel.feature import Setup, Startup
 from remit.kernel.reload.full_reload import Difference, Reading, ReloadPart
 from remit.kernel.reload.watch import watch_directories
 from remit.model.descriptor import Descriptor

@@ -24,8 +24,9 @@ from remit.errors import (
 from remit.features.discovery.service import Finder, Gathered
 from remit.features.discovery.setup import SearchOptions, configured_search
 from remit.kernel.authority.revision import Authority, HandlerTable
-from remit.kernel.dispatch.kernel import Kernel, Setup, Startup
+from remit.kernel.dispatch.context import Kernel
 from remit.kernel.dispatch.loading import Brought, bring_in
+from remit.kernel.feature import Setup, Startup
 from remit.kernel.reload.reload import Outcome, Reloader
 from remit.kernel.store.protocol import BlobStore
 from remit.model.descriptor import Descriptor

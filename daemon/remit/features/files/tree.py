@@ -12,8 +12,8 @@ import msgspec
 
 from remit.errors import ConflictError, InvalidDataError, NotFoundError
 from remit.features.files.store import check_way, is_directory
-from remit.kernel.dispatch.context import Context
-from remit.kernel.dispatch.kernel import Kernel, Setup, Startup
+from remit.kernel.dispatch.context import Context, Kernel
+from remit.kernel.feature import Setup, Startup
 from remit.kernel.store.protocol import Store
 from remit.kernel.store.records import FileInfo, FileLimits, StoredFile
 from remit.model.capability import Mount

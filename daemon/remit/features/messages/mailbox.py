@@ -16,7 +16,8 @@ from remit.config.settings.table import Settings
 from remit.errors import StoreError
 from remit.kernel.authority.revision import Authority
 from remit.kernel.bus.delivery import Delivery
-from remit.kernel.dispatch.kernel import Kernel, Setup, Startup
+from remit.kernel.dispatch.context import Kernel
+from remit.kernel.feature import Setup, Startup
 from remit.kernel.store.protocol import MailStore
 from remit.kernel.store.records import Mail
 from remit.kernel.store.stored_json import shown_value

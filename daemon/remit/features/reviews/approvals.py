@@ -40,7 +40,7 @@ from remit.kernel.store.stored_json import shown_object
 from remit.model.event import Service
 
 if TYPE_CHECKING:
-    from remit.kernel.dispatch.kernel import Demand
+    from remit.kernel.dispatch.context import Demand
 
 log = structlog.get_logger()
 

@@ -24,7 +24,7 @@ from remit.kernel.store.records import Review, ReviewStatus
 from remit.kernel.store.stored_json import shown_object
 
 if TYPE_CHECKING:
-    from remit.kernel.dispatch.kernel import Demand
+    from remit.kernel.dispatch.context import Demand
 
 USE = "approval_use"
 """The kind of the mark that an approval is used up."""

@@ -16,9 +16,9 @@ from remit.features.reviews.capabilities import (
 )
 from remit.features.reviews.desk import ReviewDecision, ReviewDesk, ReviewQuery
 from remit.kernel.authority.approvals import Decisions, approvals_in
-from remit.kernel.dispatch.context import Context
-from remit.kernel.dispatch.kernel import Kernel, Setup, Startup
+from remit.kernel.dispatch.context import Context, Kernel
 from remit.kernel.dispatch.registry import event_handler
+from remit.kernel.feature import Setup, Startup
 from remit.kernel.store.records import ReviewStatus
 from remit.model.event import Effect
 from remit.model.requests import Key

@@ -5,9 +5,9 @@ from typing import Annotated, Any
 import msgspec
 
 from remit.errors import DeniedError, NotFoundError, TooLargeError
-from remit.kernel.dispatch.context import Context
-from remit.kernel.dispatch.kernel import Kernel, Setup, Startup
+from remit.kernel.dispatch.context import Context, Kernel
 from remit.kernel.dispatch.registry import event_handler
+from remit.kernel.feature import Setup, Startup
 from remit.kernel.store.checks import PAGE_BYTES
 from remit.kernel.store.records import StateEntry, StatePage, StateQuota
 from remit.model.event import Service

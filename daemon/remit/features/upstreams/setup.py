@@ -19,7 +19,8 @@ from remit.features.upstreams.secrets import secret_value
 from remit.features.upstreams.server import UpstreamSources, no_servers, restore_servers
 from remit.features.upstreams.service import Upstreams
 from remit.kernel.authority.revision import HandlerTable
-from remit.kernel.dispatch.kernel import Kernel, Setup, Startup
+from remit.kernel.dispatch.context import Kernel
+from remit.kernel.feature import Setup, Startup
 from remit.kernel.processes.guard import process_guard
 from remit.kernel.reload.full_reload import Difference, Reading, ReloadPart
 from remit.kernel.reload.watch import watch_for_ever

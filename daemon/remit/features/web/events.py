@@ -11,9 +11,9 @@ import structlog
 
 from remit.errors import DeniedError, LimitError
 from remit.features.web.page import readable
-from remit.kernel.dispatch.context import Context
-from remit.kernel.dispatch.kernel import Kernel, Setup, Startup
+from remit.kernel.dispatch.context import Context, Kernel
 from remit.kernel.dispatch.registry import event_handler
+from remit.kernel.feature import Setup, Startup
 from remit.model.event import Denial
 from remit.model.paths import HostRules, WebAccess
 from remit.policy.queries import givers_of

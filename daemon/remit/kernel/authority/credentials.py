@@ -32,11 +32,6 @@ def token_hash(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest() if token else ""
 
 
-def name_suffix() -> str:
-    """A few letters that nobody else has."""
-    return secrets.token_hex(3)
-
-
 LONGEST_TOKEN = 256
 MAX_OF_ONE = 100
 MAX_IN_ALL = 20_000

@@ -13,7 +13,7 @@ from typing import Any
 from remit.errors import RemitError
 from remit.kernel.authority.sessions import Sessions
 from remit.model.agent import Agent, AgentSpec
-from remit.model.grant import Grant, Session
+from remit.model.grant import Grant, Session, SessionKey
 from remit.model.principal import OPERATOR, OPERATOR_ID, Principal
 from remit.policy.catalogue import Catalogue
 from remit.policy.decide import confine
@@ -179,6 +179,30 @@ class Fleet:
         found = self.sessions.named(session, self.line(agent)) if session else ()
         closed = {} if all(one.is_open for one in found) else {"closed": True}
         return {"session": session} | closed if found else {}
+
+    def session_key(self, agent: str, name: str | None) -> SessionKey:
+        """The session that an agent works in under a name; without one the one it was spawned into.
+
+        It works in somebody else's only when it, or one between the two, was bound to it.
+        """
+        if not name:
+            found = self._agents.get(agent)
+            name = (found.spec.session or "") if found else ""
+        owner = self._session_owner(agent, name)
+        found = self._agents.get(owner)
+        return SessionKey(owner, "" if found is None else found.public_key, name)
+
+    def _session_owner(self, agent: str, name: str) -> str:
+        """Whose session of a name an agent works in: its own, else the nearest it is bound to."""
+        opened = {one.owner: one for one in self.sessions.named(name, self.line(agent))}
+        bound: set[str] = set()
+        for holder in self.line(agent):
+            session = opened.get(holder)
+            if session is not None and (holder == agent or session.id in bound):
+                return holder
+            found = self._agents.get(holder)
+            bound.update(found.spec.bound if found else ())
+        return agent
 
     # ---- rights ----
 

@@ -6,12 +6,15 @@ opened last, and those whose people are all gone make room first.
 
 import os
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from remit.errors import LimitError, NotFoundError
-from remit.kernel.authority.fleet import Fleet
 from remit.model.principal import OPERATOR_ID
+
+if TYPE_CHECKING:
+    from remit.kernel.authority.fleet import Fleet
 
 PREFIX = "conversation/"
 """Every channel below belongs to a conversation, or to nobody."""
@@ -34,7 +37,7 @@ class Conversation(msgspec.Struct, frozen=True, eq=False):
 class Conversations:
     """All conversations, oldest first."""
 
-    def __init__(self, fleet: Fleet) -> None:
+    def __init__(self, fleet: "Fleet") -> None:
         self._fleet = fleet
         self._by_channel: dict[str, Conversation] = {}
 

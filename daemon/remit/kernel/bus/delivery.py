@@ -7,14 +7,16 @@ What depends on the message itself is never remembered.
 """
 
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from remit.kernel.authority.revision import Authority
 from remit.kernel.bus.bus import LocalBus
 from remit.kernel.bus.conversations import PREFIX, Conversations
 from remit.model.event import STATE, Notice
 from remit.model.grant import Grant
 from remit.model.principal import DAEMON_ID, OPERATOR_ID
+
+if TYPE_CHECKING:
+    from remit.kernel.authority.revision import Authority
 
 CHANNEL_EVENT = "message:publish"
 LISTEN_EVENT = "message:subscribe"
@@ -47,7 +49,7 @@ class Post(Protocol):
 class Delivery:
     """Carries notices from whoever publishes to whoever may see them."""
 
-    def __init__(self, authority: Authority, clock: Callable[[], float]) -> None:
+    def __init__(self, authority: "Authority", clock: Callable[[], float]) -> None:
         self.bus: LocalBus[Connection] = LocalBus()
         self.conversations = Conversations(authority.fleet)
         self.lists: LocalBus[Connection] = LocalBus()

@@ -2,17 +2,19 @@
 
 import re
 from collections.abc import Callable, Hashable, Iterator
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import msgspec
 
 from remit.errors import ConflictError, InvalidDataError, RemitError
-from remit.kernel.dispatch.handler import Handler
 from remit.model.names import nearest
 from remit.model.principal import Bearer, Principal
 from remit.model.requests import published_text
 from remit_client.values import misfit
 from remit_client.wire import Answer, Failure, Progress, Request
+
+if TYPE_CHECKING:
+    from remit.kernel.dispatch.handler import Handler
 
 Format = Literal["msgpack", "json", "object"]
 
@@ -183,7 +185,7 @@ _UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 _HINT = "send null, booleans, text, numbers of 64 bits, lists, and mappings with text as keys"
 
 
-def decode_data(handler: Handler, call: Call) -> Any:
+def decode_data(handler: "Handler", call: Call) -> Any:
     """The request as the handler's own type.
 
     INVARIANT: whatever face it came through, each part of it can be written in every format.

@@ -13,16 +13,11 @@ from typing import Any
 import msgspec
 import structlog
 
-from remit.errors import (
-    ConflictError,
-    InvalidDataError,
-    with_code,
-)
+from remit.errors import ConflictError, InvalidDataError, with_code
 from remit.kernel.audit.denials import Denials
 from remit.kernel.dispatch.call import Call, Job, decode_data, failure_of
-from remit.kernel.dispatch.context import Context
+from remit.kernel.dispatch.context import Context, Kernel
 from remit.kernel.dispatch.handler import Handler
-from remit.kernel.dispatch.kernel import Kernel
 from remit.kernel.dispatch.own_requests import OWN_REQUESTS, UNMETERED, Asked, OwnCall
 from remit.kernel.dispatch.runner import Runner, RunningCall, WaitingCall
 from remit.model.event import Denial

@@ -24,7 +24,7 @@ from remit_client.wire import Answer, Failure
 
 if TYPE_CHECKING:
     from remit.kernel.authority.revision import Revision
-    from remit.kernel.dispatch.kernel import Kernel
+    from remit.kernel.dispatch.context import Kernel
 
 TOOLS, TOOL, SKILLS, NEWS = "self/tools", "self/tool", "self/skills", "self/news"
 OWN_REQUESTS = frozenset({TOOLS, TOOL, SKILLS, NEWS})
@@ -42,7 +42,7 @@ class ToolRequest(msgspec.Struct, forbid_unknown_fields=True):
     name: str
 
 
-class ListRequest(msgspec.Struct, forbid_unknown_fields=True):
+class ToolsRequest(msgspec.Struct, forbid_unknown_fields=True):
     """Whether the answer is a list that a host puts before its model, and what it found last."""
 
     listed: bool = False
@@ -100,7 +100,7 @@ class OwnCall:
         caller = asked.call.principal
         names = await self._kernel.names.give(caller, catalogue.universe, events)
         told = tool_list(handlers, catalogue, asked.grant, names=names)
-        request = _decoded(asked.call, ListRequest)
+        request = _decoded(asked.call, ToolsRequest)
         if request.listed:
             sent, everything = host_tokens(told, request.found), told | {"exposure": "all"}
             self._kernel.bills.charge(caller.id, "lists", sent, host_tokens(everything))

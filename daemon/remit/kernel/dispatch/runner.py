@@ -16,10 +16,9 @@ import structlog
 from remit.errors import DeniedError, RemitError, StoreError, UnknownAgentError
 from remit.kernel.audit.log import summary
 from remit.kernel.dispatch.call import failure_of
-from remit.kernel.dispatch.context import Context
-from remit.kernel.dispatch.handler import Handler
-from remit.kernel.dispatch.kernel import Demand, Kernel
-from remit.kernel.dispatch.visibility import session_of, sessions_of
+from remit.kernel.dispatch.context import Context, Demand, Kernel
+from remit.kernel.dispatch.handler import Handler, session_of
+from remit.kernel.dispatch.visibility import sessions_of
 from remit.model.event import Denial
 from remit.policy.decide import refusal
 from remit_client.wire import Answer, Failure

@@ -10,16 +10,15 @@ them. Where a name is to be given, one that is taken out of sight is no conflict
 one that is free.
 """
 
+import secrets
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from remit.errors import InvalidDataError, NotFoundError, RemitError, UnknownAgentError
-from remit.kernel.authority.credentials import name_suffix
-from remit.kernel.authority.fleet import Fleet
 from remit.kernel.authority.sessions import closed
 from remit.kernel.dispatch.context import Context
 from remit.model.agent import Agent
-from remit.model.grant import Grant, Session, SessionKey
+from remit.model.grant import Grant, Session
 from remit.model.names import did_you_mean
 from remit.model.principal import OPERATOR_ID
 from remit.policy.catalogue import CompiledRuntimeCapability
@@ -180,37 +179,6 @@ def may_address(context: Context, name: str) -> bool:
     return fleet.root(name) == fleet.root(caller.id)
 
 
-def session_of(ctx: Context) -> SessionKey:
-    """The session that a request works in: the one it names, else that of the agent.
-
-    An agent works in somebody else's session only when it, or one between the two, was bound to it.
-    """
-    fleet = ctx.kernel.authority.fleet
-    name = ctx.session or _usual(fleet, ctx.principal.id)
-    owner = _owner(fleet, ctx.principal.id, name)
-    found = fleet.get(owner)
-    return SessionKey(owner, "" if found is None else found.public_key, name)
-
-
-def _usual(fleet: Fleet, agent: str) -> str:
-    """The session that an agent was spawned into, or none."""
-    found = fleet.get(agent)
-    return (found.spec.session or "") if found else ""
-
-
-def _owner(fleet: Fleet, agent: str, name: str) -> str:
-    """Whose session of that name an agent works in: its own, else the nearest it is bound to."""
-    opened = {one.owner: one for one in fleet.sessions.named(name, fleet.line(agent))}
-    bound: set[str] = set()
-    for holder in fleet.line(agent):
-        session = opened.get(holder)
-        if session is not None and (holder == agent or session.id in bound):
-            return holder
-        found = fleet.get(holder)
-        bound.update(found.spec.bound if found else ())
-    return agent
-
-
 def sessions_of(ctx: Context) -> tuple[Session, ...]:
     """The opened sessions, closed ones too, that a request runs in; none when it names a label."""
     if ctx.session is None:
@@ -309,10 +277,8 @@ def unseen(  # noqa: PLR0913 - as above
 
 def free_name(asked: str, is_free: Callable[[str], bool], *, most: int) -> str:
     """A free name made of one that is taken where the caller does not see it."""
-    # Commands without a daemon list the events here, and must not load libzmq and OpenSSL.
-
     while True:
-        suffix = f"-{name_suffix()}"
+        suffix = f"-{secrets.token_hex(3)}"
         name = f"{asked[: most - len(suffix)]}{suffix}"
         if is_free(name):
             return name

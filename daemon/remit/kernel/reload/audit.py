@@ -6,16 +6,18 @@ away comes in force all the same: a full disk must not keep a right alive. One t
 
 import itertools
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import structlog
 
 from remit.errors import StoreError
-from remit.kernel.audit.log import AuditLog
 from remit.model.place import Problem
 from remit.model.principal import Cause
 from remit.policy.plan import Plan
+
+if TYPE_CHECKING:
+    from remit.kernel.audit.log import AuditLog
 
 log = structlog.get_logger()
 
@@ -30,7 +32,7 @@ _SECONDS = 5.0
 class ConfigAudit:
     """Writes rows about the configuration."""
 
-    def __init__(self, audit_log: AuditLog) -> None:
+    def __init__(self, audit_log: "AuditLog") -> None:
         self._audit_log = audit_log
 
     async def changed(self, cause: Cause, plan: Plan, *, before: int, after: int) -> None:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.docs.pages import ROOT, anchors, blocks, codes, links, pages
+from tests.docs.pages import ROOT, anchors, blocks, links, pages
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
@@ -33,18 +33,3 @@ def test_the_readme_shows_both_commands() -> None:
     shown = "".join(block.text for block in blocks(ROOT / "README.md"))
     assert "./tools/run" in shown
     assert "./tools/test" in shown
-
-
-def test_the_architecture_stays_a_map() -> None:
-    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
-    assert len(text.splitlines()) < 150
-
-
-def test_every_package_on_the_map_exists() -> None:
-    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
-    first_cells = [line.split("|")[1] for line in text.splitlines() if line.startswith("| `")]
-    shown = [name for cell in first_cells for name in codes(cell)]
-    daemon = ROOT / "daemon" / "remit"
-    assert shown
-    for name in shown:
-        assert (daemon / name).is_dir() or (daemon / f"{name}.py").is_file(), name

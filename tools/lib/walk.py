@@ -13,11 +13,12 @@ import functools
 import json
 import logging
 import os
+import re
 import shutil
 import sys
 import tempfile
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from types import FrameType
@@ -33,6 +34,7 @@ from remit.config.settings.load import load_settings
 from remit.errors import RemitError
 from remit.model.principal import OPERATOR, Principal
 
+PAGE = Path(__file__).resolve().parents[2] / "ARCHITECTURE.md"
 PACKAGE = str(Path(remit.__path__[0])) + os.sep
 ROUNDS = 3
 SHOWN = 5
@@ -290,19 +292,38 @@ def own(name: str, found: dict[str, Entered]) -> list[str]:
     return [file for file in found[name].files if file not in shared]
 
 
-def _print(name: str, found: dict[str, Entered]) -> None:
-    print(f"{name}: {WALKS[name].what}\n")
+def shown(name: str, found: dict[str, Entered], *, only_own: bool = False) -> Iterator[str]:
+    """A walk as people read it, line by line."""
     files, workers, alone = found[name].files, found[name].workers, own(name, found)
-    width = max(map(len, [*files, *workers]))
+    width = max(map(len, alone if only_own else [*files, *workers]))
+    yield f"{name}: {WALKS[name].what}"
     for number, (file, functions) in enumerate(files.items(), start=1):
-        mark = " " if file in alone else "·"
-        print(f"{number:3} {mark} {file:{width}}  {_shortened(functions)}")
+        if file in alone:
+            yield f"{number:3}   {file:{width}}  {_shortened(functions)}"
+        elif not only_own:
+            yield f"{number:3} · {file:{width}}  {_shortened(functions)}"
+    counts = f"{len(files)} files (goal: {WALKS[name].goal}), {len(alone)} of them its own"
+    if only_own:
+        yield counts
+        return
     if workers:
-        print("\nin worker threads meanwhile, not counted:")
+        yield "in worker threads meanwhile, not counted:"
         for file, functions in workers.items():
-            print(f"      {file:{width}}  {_shortened(functions)}")
-    print(f"\n{len(files)} files (goal: {WALKS[name].goal}), {len(alone)} of them its own;")
-    print(f"· is the road of every change: ./tools/walk {ROAD}")
+            yield f"      {file:{width}}  {_shortened(functions)}"
+    yield f"{counts}; · is the road of every change: ./tools/walk {ROAD}"
+
+
+_ON_A_PAGE = re.compile(r"^\$ \./tools/walk (\w+)( --own)?\n[^`]*", re.MULTILINE)
+
+
+def refreshed(page: str, found: dict[str, Entered]) -> str:
+    """A page in which each `$ ./tools/walk WALK` is followed by its output of now."""
+
+    def output(match: re.Match[str]) -> str:
+        command = match[0].partition("\n")[0]
+        return "\n".join([command, *shown(match[1], found, only_own=bool(match[2])), ""])
+
+    return _ON_A_PAGE.sub(output, page)
 
 
 def _shortened(functions: list[str]) -> str:
@@ -324,7 +345,9 @@ def _asked(arguments: list[str] | None) -> argparse.Namespace:
     walks = ", ".join(WALKS)
     asked.add_argument("walk", nargs="?", help=f"one of {walks}; without it, all are counted")
     asked.add_argument("words", nargs="*", help="an event, profile, tool or text to ask with")
+    asked.add_argument("--own", action="store_true", help="without the road of every change")
     asked.add_argument("--json", action="store_true", help="answer as JSON")
+    asked.add_argument("--page", action="store_true", help="write ARCHITECTURE.md anew")
     found = asked.parse_args(arguments)
     if found.walk is not None and found.walk not in WALKS:
         asked.error(f"there is no walk {found.walk!r}; there are {walks}")
@@ -339,8 +362,10 @@ def main(arguments: list[str] | None = None) -> None:
     found = anyio.run(functools.partial(measure, names, " ".join(asked.words) or None))
     if isinstance(found, RemitError):
         sys.exit(f"error: {found}")
-    if asked.json:
-        shown = {
+    if asked.page:
+        PAGE.write_text(refreshed(PAGE.read_text(encoding="utf-8"), found), encoding="utf-8")
+    elif asked.json:
+        figures = {
             name: {
                 "goal": WALKS[name].goal,
                 "own": own(name, found),
@@ -349,9 +374,9 @@ def main(arguments: list[str] | None = None) -> None:
             }
             for name in names
         }
-        print(json.dumps(shown, indent=1))
+        print(json.dumps(figures, indent=1))
     elif asked.walk:
-        _print(asked.walk, found)
+        print("\n".join(shown(asked.walk, found, only_own=asked.own)))
     else:
         _summary(found)
 

@@ -317,7 +317,7 @@ def test_every_key_of_a_card_is_documented_and_no_other() -> None:
 def test_every_reason_and_scorer_of_cards_is_documented_and_no_other() -> None:
     found = page("cards")
     assert set(rows(found["Reasons"])) == set(typing.get_args(SkipReason))
-    ours = load_scorers(lambda _messages, _texts: [], entry_points=()).by_name
+    ours = load_scorers(lambda _messages, _texts: [], offered=()).by_name
     assert set(rows(found["Scorers"])) == set(ours)
 
 

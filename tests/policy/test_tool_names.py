@@ -17,7 +17,6 @@ from remit.policy.tool_names import (
     effect_of,
     is_let_in,
     segments,
-    server_of,
     tool_names,
     upstream_event,
     upstream_spec,
@@ -266,12 +265,6 @@ def test_a_new_tool_never_takes_the_event_of_a_known_one(old: set[str], new: set
 
 def test_the_order_of_a_list_does_not_matter() -> None:
     assert segments(["get", "GET"], {}) == segments(["GET", "get"], {})
-
-
-def test_only_events_of_outside_servers_have_one() -> None:
-    assert server_of("mcp:time:now") == "time"
-    assert server_of("state:get") == ""
-    assert server_of("mcp:time") == ""
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ commands without a daemon know them in a millisecond. `tools/lib/manifest.py` wr
 test compares it with the decorators. The daemon goes by the handlers themselves.
 """
 
-import os
 import re
 import sys
 from pathlib import Path
@@ -13,13 +12,13 @@ from pathlib import Path
 import msgspec
 
 from remit.config.settings.table import Settings
+from remit.kernel.feature import entry_points
 from remit.model.event import EventSpec
 from remit.model.place import Place
 
 MANIFEST = Path(__file__).with_name("events.json")
 ENTRY_POINT_GROUP = "remit.handlers"
 _PACKAGE = str(Path(__file__).parents[1])
-_ENTRY_POINTS_LIMIT = 65_536
 
 
 def built_in_events(asked: str = "") -> list[EventSpec]:
@@ -63,35 +62,6 @@ def other_modules(settings: Settings) -> list[str]:
 
 
 def plugin_modules() -> list[str]:
-    """The modules that installed packages offer, in the group `remit.handlers`.
-
-    Reads the metadata of installed packages directly: importlib.metadata does the same in ten times
-    the time, and every command pays for this.
-    """
-    found: set[str] = set()
-    for folder in dict.fromkeys(sys.path):
-        try:
-            entries = os.listdir(folder or ".")  # noqa: PTH208 - a Path for each is the cost
-        except OSError:
-            continue
-        for entry in entries:
-            if entry.endswith((".dist-info", ".egg-info")):
-                found.update(_offered(f"{folder or '.'}/{entry}/entry_points.txt"))
-    return sorted(found)
-
-
-def _offered(path: str) -> list[str]:
-    try:
-        with open(path, "rb", buffering=0) as file:  # noqa: PTH123
-            raw = file.read(_ENTRY_POINTS_LIMIT)
-        text = raw.decode() if ENTRY_POINT_GROUP.encode() in raw else ""
-    except (OSError, UnicodeDecodeError):
-        return []
-    inside = False
-    modules = []
-    for line in map(str.strip, text.splitlines()):
-        if line.startswith("["):
-            inside = line == f"[{ENTRY_POINT_GROUP}]"
-        elif inside and "=" in line:
-            modules.append(line.partition("=")[2].partition(":")[0].strip())
-    return modules
+    """The modules that installed packages offer, in the group `remit.handlers`."""
+    found = entry_points(ENTRY_POINT_GROUP)
+    return sorted({value.partition(":")[0].strip() for _, value in found})

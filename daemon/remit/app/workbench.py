@@ -25,9 +25,9 @@ from remit.model.event import EventSpec
 from remit.model.grant import Grant
 from remit.model.names import did_you_mean, parse_event_name
 from remit.model.place import DefinitionError, Place, Problem
+from remit.model.upstream import server_of
 from remit.policy.catalogue import Catalogue
 from remit.policy.queries import Obstacle
-from remit.policy.tool_names import server_of
 from remit.policy.universe import Universe, make_universe
 
 if TYPE_CHECKING:

@@ -77,3 +77,9 @@ class UpstreamTool(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
             "origin": origin,
         }
         return hashlib.sha256(msgspec.json.encode(body, order="deterministic")).hexdigest()
+
+
+def server_of(event: str) -> str:
+    """The upstream server that an event is served by; empty when it is none of theirs."""
+    parts = event.split(":", 2)
+    return parts[1] if parts[0] == NAMESPACE and len(parts) == 3 else ""  # noqa: PLR2004

@@ -149,6 +149,9 @@ class _Scopes(Mapping[str, Scope]):
             self._found[name] = self._find(name)
         return self._found[name]
 
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
 

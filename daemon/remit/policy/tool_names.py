@@ -254,12 +254,6 @@ def upstream_event(server: str, segment: str) -> EventName:
     return parse_event_name(f"{NAMESPACE}:{server}:{segment}")
 
 
-def server_of(event: str) -> str:
-    """The upstream server that an event is served by; empty when it is none of theirs."""
-    parts = event.split(":", 2)
-    return parts[1] if parts[0] == NAMESPACE and len(parts) == 3 else ""  # noqa: PLR2004
-
-
 def segments(tools: Iterable[str], taken: Mapping[str, str]) -> dict[str, str]:
     """The part of the event's name for each tool; tools that have one already keep it.
 

@@ -264,7 +264,7 @@ def test_a_package_offers_a_scorer_and_a_broken_one_is_told_and_left_out() -> No
             ("words", f"{HERE}:Plugin"),
         ]
     ]
-    found = load_scorers(entry_points=points)
+    found = load_scorers(offered=points)
     assert set(found.by_name) == BUILT_IN_NAMES | {"mine"}
     assert isinstance(found.by_name["words"], WordsScorer)
     assert [one.code for one in found.problems] == ["bad_scorer"] * 4

@@ -1,7 +1,6 @@
 """The key `launcher` of a composition, and the commands that an operator allows to be started."""
 
 import os
-import shutil
 from collections.abc import Iterable
 from typing import Any
 
@@ -157,6 +156,8 @@ class Commands:
 
 def _find(name: str) -> str | None:
     """A full path, so that it means the same in the folder where the process runs."""
+    import shutil  # noqa: PLC0415 - 2 ms, and most definitions launch nothing
+
     found = shutil.which(name) if name else None
     return None if found is None else os.path.abspath(found)  # noqa: PTH100 - keeps links
 
@@ -183,7 +184,7 @@ def _not_startable(launch: Launch, place: Place, commands: Commands) -> Problem 
         return Problem(place, "command_not_installed", error.message, error.hint, "warning")
     except DeniedError:
         message = f"the command {launch.starts!r} may not be launched here"
-        hint = HINT if shutil.which(launch.starts) else f"install it; {HINT}"
+        hint = HINT if _find(launch.starts) else f"install it; {HINT}"
         return Problem(place, "command_not_allowed", message, hint, "warning")
     return None
 

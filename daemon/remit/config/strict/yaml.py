@@ -6,6 +6,7 @@ under caps. Aliases, anchors, tags, merge keys, duplicate keys and second docume
 """
 
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 
 import msgspec
@@ -84,7 +85,7 @@ def decode_text(raw: bytes, file: str) -> str:
         message = f"the file has more than {MAX_BYTES:,} bytes"
         raise _Refusal(Problem(Place(file), "too_large", message, _TOO_LARGE))
     try:
-        text = raw.decode("utf-8-sig")
+        text = raw.removeprefix(BOM_UTF8).decode()
     except UnicodeDecodeError as error:
         # After a byte order mark the error counts from behind it, and so does `error.object`.
         place = _place_at(error.object[: error.start].decode(), file)
@@ -162,19 +163,22 @@ def _build(text: str, file: str, problems: list[Problem]) -> Node | None:
 def _checked_events(text: str, file: str) -> Iterator[yaml.Event]:
     documents = 0
     for event in yaml.parse(text, Loader=_LOADER):
-        if isinstance(event, yaml.DocumentStartEvent):
-            documents += 1
-            if documents > 1:
-                message = "a second document starts here; one file holds one"
-                raise _Refusal(Problem(_place_of(event, file), "several_documents", message))
-        elif isinstance(event, yaml.NodeEvent):
+        if isinstance(event, yaml.NodeEvent):
             _refuse_magic(event, file)
             yield event
         elif isinstance(event, yaml.CollectionEndEvent):
             yield event
+        elif isinstance(event, yaml.DocumentStartEvent):
+            documents += 1
+            if documents > 1:
+                message = "a second document starts here; one file holds one"
+                raise _Refusal(Problem(_place_of(event, file), "several_documents", message))
 
 
 def _refuse_magic(event: yaml.NodeEvent, file: str) -> None:
+    tag = getattr(event, "tag", None)
+    if event.anchor is None and tag is None:
+        return
     place = _place_of(event, file)
     if isinstance(event, yaml.AliasEvent):
         message = f"the alias *{event.anchor} is not understood here"
@@ -182,10 +186,8 @@ def _refuse_magic(event: yaml.NodeEvent, file: str) -> None:
     if event.anchor is not None:
         message = f"the anchor &{event.anchor} is not understood here"
         raise _Refusal(Problem(place, "alias", message, "remove it"))
-    tag = getattr(event, "tag", None)
-    if tag is not None:
-        message = f"the tag {tag!r} is not understood here"
-        raise _Refusal(Problem(place, "tag", message, "remove it"))
+    message = f"the tag {tag!r} is not understood here"
+    raise _Refusal(Problem(place, "tag", message, "remove it"))
 
 
 def _node_of(event: yaml.Event, file: str) -> Node:

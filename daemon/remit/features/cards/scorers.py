@@ -8,15 +8,18 @@ share takes nobody out.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
-from importlib import metadata
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import msgspec
 
 from remit.config.settings.table import Settings
 from remit.features.cards.card import MAX_PRIORITY, Card
 from remit.features.cards.words import KeywordMatch, Score, Window, WordsScorer
+from remit.kernel.feature import entry_points
 from remit.model.place import Place, Problem
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 GROUP = "remit.card_scorers"
 DEFAULT = "words"
@@ -107,15 +110,15 @@ class Scorers(msgspec.Struct, frozen=True):
 
 
 def load_scorers(
-    rank: Rank | None = None, entry_points: Iterable[metadata.EntryPoint] | None = None
+    rank: Rank | None = None, offered: "Iterable[EntryPoint] | None" = None
 ) -> Scorers:
     """Our scorers and those of installed packages; `semantic` only with a function that ranks."""
     found: dict[str, CardScorer] = {one.name: one for one in (WordsScorer(), KeywordDensity())}
     if rank is not None:
         found[Semantic.name] = Semantic(rank)
     problems: list[Problem] = []
-    offered = metadata.entry_points(group=GROUP) if entry_points is None else entry_points
-    for point in sorted(offered, key=lambda one: (one.name, one.value)):
+    points = _installed() if offered is None else offered
+    for point in sorted(points, key=lambda one: (one.name, one.value)):
         try:
             _take(point, found)
         except Exception as error:  # what a package raises must not stop ours
@@ -126,7 +129,15 @@ def load_scorers(
     return Scorers(found, tuple(problems))
 
 
-def _take(point: metadata.EntryPoint, found: dict[str, CardScorer]) -> None:
+def _installed() -> "list[EntryPoint]":
+    if not (found := entry_points(GROUP)):
+        return []
+    from importlib.metadata import EntryPoint  # noqa: PLC0415 - 2 MB that few daemons need
+
+    return [EntryPoint(name, value, GROUP) for name, value in found]
+
+
+def _take(point: "EntryPoint", found: dict[str, CardScorer]) -> None:
     if point.name in found or point.name == Semantic.name:
         raise ValueError("the name is taken")
     loaded = point.load()

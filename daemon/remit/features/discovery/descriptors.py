@@ -6,8 +6,9 @@ from remit.features.tools.formats import parameters
 from remit.kernel.dispatch.tool_list import Documented
 from remit.model.descriptor import Descriptor, Parameter, SourceRef, parameters_of, tool_id
 from remit.model.event import SEARCH
+from remit.model.upstream import server_of
 from remit.policy.catalogue import Catalogue
-from remit.policy.tool_names import server_of, tool_names
+from remit.policy.tool_names import tool_names
 
 
 def event_descriptors(

@@ -16,9 +16,9 @@ from remit.config.settings.home import check_file
 from remit.errors import InvalidNameError
 from remit.model.names import EventName, did_you_mean
 from remit.model.place import Place, Problem
-from remit.model.upstream import Upstream, UpstreamTool
+from remit.model.upstream import Upstream, UpstreamTool, server_of
 from remit.policy.queries import Obstacle
-from remit.policy.tool_names import is_let_in, server_of, upstream_event
+from remit.policy.tool_names import is_let_in, upstream_event
 
 MAX_FILE_BYTES = 64 << 20
 MAX_TOOLS = 10_000

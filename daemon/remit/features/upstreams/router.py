@@ -16,8 +16,8 @@ from remit.features.upstreams.pins import KnownServer, served_tools
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.handler import Handler
 from remit.model.event import EventSpec
-from remit.model.upstream import Upstream, UpstreamTool
-from remit.policy.tool_names import server_of, upstream_spec
+from remit.model.upstream import Upstream, UpstreamTool, server_of
+from remit.policy.tool_names import upstream_spec
 from remit.text.sanitise import cleaned_text
 
 if TYPE_CHECKING:

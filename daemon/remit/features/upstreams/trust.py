@@ -13,11 +13,10 @@ import msgspec
 from remit.features.upstreams.client.state import Listing
 from remit.features.upstreams.pins import FIRST_USE, MAX_TOOLS, KnownServer, Pin, Status
 from remit.model.descriptor import CALL_TOOL, META_TOOL
-from remit.model.upstream import Upstream, UpstreamTool
+from remit.model.upstream import Upstream, UpstreamTool, server_of
 from remit.policy.tool_names import (
     is_let_in,
     segments,
-    server_of,
     tool_names,
     visible,
 )

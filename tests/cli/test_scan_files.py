@@ -158,8 +158,10 @@ from remit.cli.main import main
 try:
     main(sys.argv[1:])
 finally:
-    heavy = {"anyio", "asyncio", "mcp", "numpy", "rich", "structlog", "zmq"} & set(sys.modules)
-    if heavy:
+    heavy = {"mcp", "numpy"}
+    if any(one.endswith(".json") for one in sys.argv):  # no handler is read, with its services
+        heavy |= {"anyio", "asyncio", "rich", "structlog", "zmq"}
+    if heavy := heavy & set(sys.modules):
         print("LEFT nobody time:", heavy)
 """
 

@@ -1,11 +1,12 @@
 """discovery:*, as callers meet it: only their own, inside the budget, better with use."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
 import pytest
+from anyio.from_thread import BlockingPortal, start_blocking_portal
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.fakes import Desk, built_in_handlers, starter_files, texts
@@ -284,6 +285,13 @@ async def test_an_unknown_field_of_the_config_is_refused_by_name(desk: Desk) -> 
     assert "top_kk" in answer.error.message
 
 
+@pytest.fixture(scope="module")
+def portal() -> Iterator[BlockingPortal]:
+    """One loop for all examples: the store of a desk belongs to the loop that it was opened in."""
+    with start_blocking_portal() as found:
+        yield found
+
+
 @given(
     query=st.one_of(st.text(max_size=60), st.sampled_from(["keep a value", "agent", "state:set"])),
     profile=st.sampled_from(PROFILES),
@@ -291,10 +299,8 @@ async def test_an_unknown_field_of_the_config_is_refused_by_name(desk: Desk) -> 
 )
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_shown_is_allowed_whoever_asked_before(
-    query: str, profile: str, earlier: Sequence[str]
+    portal: BlockingPortal, query: str, profile: str, earlier: Sequence[str]
 ) -> None:
-    import anyio  # noqa: PLC0415 - hypothesis drives the loop itself here
-
     async def ask() -> None:
         for who in earlier:
             await SHARED.ask(who, "discovery:discover", {"query": query})
@@ -303,7 +309,7 @@ def test_shown_is_allowed_whoever_asked_before(
         checked = await SHARED.ask(profile, "permission:check_many", {"events": events})
         assert all(result["allowed"] for result in checked["results"])
 
-    anyio.run(ask)
+    portal.call(ask)
 
 
 SHARED = Desk(built_in_handlers(), starter_files())

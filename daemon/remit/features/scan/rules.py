@@ -15,6 +15,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from remit.errors import RemitError
+from remit.model.requests import whole
 
 Severity = Literal["low", "medium", "high"]
 Category = Literal[
@@ -64,9 +65,9 @@ class ScanRulesError(RemitError):
 class ScanRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One suspicious wording; `rules.toml` says what each field means."""
 
-    id: Annotated[str, msgspec.Meta(pattern=r"^[a-z]+\.[a-z_]+$")]
+    id: Annotated[str, whole(r"[a-z]+\.[a-z_]+", most=80)]
     category: Category
-    language: Annotated[str, msgspec.Meta(pattern="^([a-z]{2}|any)$")] = "en"
+    language: Annotated[str, whole("([a-z]{2}|any)", most=3)] = "en"
     weight: Annotated[int, msgspec.Meta(ge=1, le=100)]
     pattern: Annotated[str, msgspec.Meta(min_length=1)]
     unless: str = ""

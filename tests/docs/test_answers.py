@@ -158,7 +158,7 @@ def add_server(home: Path) -> None:
     state.mkdir(parents=True, mode=0o700)
     tools = [{"name": "take_note", "inputSchema": {"type": "object"}}]
     (home / "tools.json").write_text(json.dumps(tools), encoding="utf-8")
-    script = ROOT / "tests" / "features" / "upstreams" / "servers" / "of_file.py"
+    script = ROOT / "tests" / "features" / "upstreams" / "client" / "servers" / "of_file.py"
     entry = {"command": sys.executable, "args": ["-S", str(script), str(home / "tools.json")]}
     text = json.dumps({"upstreams": {"notes": entry}})
     (state / "upstreams.yaml").write_text(text, encoding="utf-8")

@@ -17,7 +17,7 @@ from tests.outside.hosts import host
 from remit.text.words import estimate_tokens
 from remit_client.sync import Client
 
-SERVER = ROOT / "tests" / "features" / "upstreams" / "servers" / "from_dump.py"
+SERVER = ROOT / "tests" / "features" / "upstreams" / "client" / "servers" / "from_dump.py"
 OURS = {"get_current_time", "list_directory", "read_file", "write_file"}
 """Tools that are called like tools of remit; and `list-databases` is like `list_databases`."""
 TOOLS, COLLISIONS, SERVERS = 356, 13, 31

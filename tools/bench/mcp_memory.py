@@ -8,7 +8,7 @@ from mcp_measure import DUMPS, SHOWN, WARM, ours, peers
 from mcp_site import daemon, over_http
 from report import ROOT, Report
 
-FROM_DUMP = ROOT / "tests" / "features" / "upstreams" / "servers" / "from_dump.py"
+FROM_DUMP = ROOT / "tests" / "features" / "upstreams" / "client" / "servers" / "from_dump.py"
 
 
 def used(pid: int, host: Host) -> float:

@@ -7,6 +7,7 @@ from remit_client.sync import Client
 
 WIDER = "extends: minimal\ncapabilities: {state_write: true, catalogue_read: true}\n"
 BROKEN = "extends: minimal\ncapabilities: {state_rwite: true}\n"
+PARTS = ["upstreams", "cards", "skills"]
 
 
 def revision(client: Client) -> int:
@@ -133,6 +134,7 @@ def test_a_reload_tells_of_servers_cards_and_skills_too(site: Site) -> None:
         (site.folder / "cards" / "first.md").write_text("no card", encoding="utf-8")
         report = site.answer("reload")
         assert report["changed"] is False
+        assert [name for name in report if name in PARTS] == PARTS
         assert (report["upstreams"]["added"], report["upstreams"]["removed"]) == (
             *(["second"], ["first"]),
         )

@@ -78,3 +78,8 @@ def test_programs_always_read_the_same_name(shell: Shell, monkeypatch: pytest.Mo
         .json["error"]["hint"]
         .startswith("name the old definitions: remit plan")
     )
+
+
+def test_the_list_of_commands_says_what_apply_does_before_it_edits(shell: Shell) -> None:
+    line = "  apply        Show what edited definitions change, ask, put them in force.\n"
+    assert line in shell.run("--help").out

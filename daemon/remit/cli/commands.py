@@ -30,7 +30,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "gives": ("questions", "What does a capability give?"),
     "plan": ("edits", "Show what an edit would grant and take away."),
     "reload": ("edits", "Let the daemon read its definitions again."),
-    "apply": ("edits", "Show what edited definitions change, shared, put them in force."),
+    "apply": ("edits", "Show what edited definitions change, ask, put them in force."),
     "lint": ("definitions", "Find drift between events, capabilities and profiles."),
     "migrate": ("definitions", "Turn an explicit list into capabilities."),
     "schema": ("definitions", "Print a JSON Schema for editors."),

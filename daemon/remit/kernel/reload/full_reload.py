@@ -110,7 +110,8 @@ async def reload_everything(
 ) -> FullReload:
     """Read everything again and put in force what can be; never raises for what it read."""
     # Begun before anything is read: whoever asks while this runs is answered from the new files.
-    begun = [(part, part.begin()) for part in parts]
+    ordered = sorted(parts, key=lambda part: (not part.is_strict, part.name))
+    begun = [(part, part.begin()) for part in ordered]
     failures: list[Exception] = []
     found: dict[str, Difference] = {}
 

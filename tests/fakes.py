@@ -25,8 +25,7 @@ from remit.kernel.dispatch.loading import load_handlers
 from remit.kernel.dispatch.registry import REGISTRY
 from remit.kernel.feature import Startup
 from remit.kernel.store.protocol import Store
-from remit.model.agent import Agent, AgentSpec
-from remit.model.principal import OPERATOR, Principal
+from remit.model.principal import OPERATOR, Agent, AgentSpec, Principal
 from remit.text.words import estimate_tokens
 from remit_client.wire import Answer
 

@@ -19,8 +19,7 @@ from remit.features.upstreams.service import Upstreams
 from remit.kernel.authority.keyring import KeyRing
 from remit.kernel.authority.revision import Authority, HandlerTable
 from remit.kernel.dispatch.dispatcher import Dispatcher
-from remit.model.agent import Agent, AgentSpec
-from remit.model.principal import OPERATOR, Principal
+from remit.model.principal import OPERATOR, Agent, AgentSpec, Principal
 from remit.model.upstream import Upstream, UpstreamTool
 from remit_client.wire import Answer
 

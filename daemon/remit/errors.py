@@ -3,8 +3,8 @@
     RemitError                     code, message, hint, details
     ├── InvalidNameError           invalid_name        a text that is no event name
     ├── InvalidPatternError        invalid_pattern     a text that is no event pattern
-    ├── DefinitionError            invalid_definition  YAML that does not load; in model.place, with
-    │                                                  the problems that it carries
+    ├── DefinitionError            invalid_definition  YAML that does not load; it carries problems,
+    │                                                  each with its place
     ├── DeniedError                denied              the caller may not do this
     ├── UnknownEventError          unknown_event       shown to the operator only
     ├── UnknownAgentError          unknown_agent       no such agent, or not for the caller
@@ -24,11 +24,16 @@
     └── HomeError                  unusable_home       the state directory cannot be used
 
 `code` is stable: outside programs compare it. The message says what is wrong, the hint how to
-repair it.
+repair it. A problem is something wrong at a place of a file; an error may carry many of them.
 """
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import msgspec
+
+Severity = Literal["error", "warning"]
+_WINDOW = 120
 
 
 class RemitError(Exception):
@@ -71,6 +76,22 @@ class InvalidPatternError(RemitError):
             hint="write an event name, or a prefix that ends in '*', as in 'state:*'",
         )
         self.text = text
+
+
+class DefinitionError(RemitError):
+    """Definitions that do not load. Nothing of them is in force."""
+
+    code = "invalid_definition"
+
+    def __init__(self, problems: "Sequence[Problem]") -> None:
+        first = problems[0]
+        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+        super().__init__(
+            f"{first.place}: {first.message}{more}",
+            hint=first.hint,
+            details={"problems": [problem.to_json() for problem in problems]},
+        )
+        self.problems = tuple(problems)
 
 
 class DeniedError(RemitError):
@@ -187,3 +208,74 @@ def with_code(code: str, message: str, hint: str, details: Mapping[str, Any]) ->
     error = RemitError(message, hint=hint, details=details)
     error.code = code
     return error
+
+
+class Place(msgspec.Struct, frozen=True, order=True):
+    """A spot in a text file; lines and columns count from 1, as editors show them."""
+
+    file: str
+    line: int = 1
+    column: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+REQUEST = Place("request")
+"""The place of what stands in no file: it came with a request."""
+
+
+class Problem(msgspec.Struct, frozen=True):
+    """Something wrong at a place: an error stops the load, a warning does not."""
+
+    place: Place
+    code: str
+    message: str
+    hint: str = ""
+    severity: Severity = "error"
+    source: str = ""
+    """The line itself, for the caret."""
+    width: int = 1
+    """How many characters the caret underlines."""
+
+    @property
+    def is_error(self) -> bool:
+        """Tell whether this stops the load."""
+        return self.severity == "error"
+
+    def to_json(self) -> dict[str, object]:
+        """The shape that outside programs read."""
+        return {
+            "file": self.place.file,
+            "line": self.place.line,
+            "column": self.place.column,
+            "code": self.code,
+            "message": self.message,
+            "hint": self.hint,
+        }
+
+    def __str__(self) -> str:
+        """The text for a terminal: place, message, code, the line with a caret, the hint."""
+        lines = [f"{self.place}: {self.message} [{self.code}]"]
+        if self.source:
+            shown, indent = _window(self.source, self.place.column - 1)
+            carets = "^" * max(1, min(self.width, len(shown) - indent))
+            lines += [f"    {shown}", "    " + " " * indent + carets]
+        if self.hint:
+            lines.append(f"    hint: {self.hint}")
+        return "\n".join(lines)
+
+
+def by_place(problem: Problem) -> tuple[Place, str, str]:
+    """The stated order of every list of problems."""
+    return (problem.place, problem.code, problem.message)
+
+
+def _window(source: str, at: int) -> tuple[str, int]:
+    """Cut a very long line around the caret; answers the shown part and the caret's indent in it.
+
+    What is not printable becomes a space: a file must not send commands to a terminal.
+    """
+    start = max(0, at - _WINDOW // 2) if len(source) > _WINDOW else 0
+    shown = source[start : start + _WINDOW]
+    return "".join(char if char.isprintable() else " " for char in shown), at - start

@@ -8,7 +8,7 @@ from tests.stores import TemporaryStore
 
 from remit.errors import StoreError
 from remit.faces.http.endpoints import probes_of
-from remit.model.agent import Agent, AgentSpec
+from remit.model.principal import Agent, AgentSpec
 from remit_client.keys import new_key
 
 

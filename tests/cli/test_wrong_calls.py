@@ -12,8 +12,7 @@ from remit.app.daemon import first_keys
 from remit.app.workbench import read_event_list
 from remit.cli.main import main
 from remit.config.settings.home import Home, prepare_home
-from remit.errors import HomeError
-from remit.model.place import DefinitionError
+from remit.errors import DefinitionError, HomeError
 
 
 @pytest.mark.parametrize(

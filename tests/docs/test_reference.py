@@ -22,6 +22,7 @@ from remit.config.definitions.capabilities import CAPABILITY_FIELDS, MOUNT
 from remit.config.definitions.compositions import COMPONENTS
 from remit.config.settings.home import Home
 from remit.config.settings.table import SETTINGS
+from remit.errors import DefinitionError
 from remit.features.cards.card import CARD, CARD_ALIASES, TRIGGERS
 from remit.features.cards.library import CardLibrary, CardRoot
 from remit.features.cards.scorers import load_scorers
@@ -39,7 +40,6 @@ from remit.model.capability import STATUSES
 from remit.model.composition import VARIABLE_TYPES
 from remit.model.event import MisplacedHandlerError, Reason, TakenEventError
 from remit.model.limits import LIMIT_NAMES
-from remit.model.place import DefinitionError
 from remit_client import wire
 from remit_client.keys import Key
 

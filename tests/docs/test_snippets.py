@@ -12,9 +12,9 @@ from remit.app.handlers import load_all_handlers
 from remit.app.workbench import settings_with
 from remit.config.definitions.files import Files, edited, read_files
 from remit.config.settings.load import load_settings
+from remit.errors import DefinitionError
 from remit.kernel.authority.revision import compile_files
-from remit.model.place import DefinitionError
-from remit.policy.universe import make_universe
+from remit.model.event import make_universe
 
 RUN = {"sh", "python", "yaml"}
 SHOWN = {"text", "json", "toml"}

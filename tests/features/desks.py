@@ -4,8 +4,7 @@ from typing import Any
 
 from tests.fakes import Desk, built_in_handlers, starter_files, texts
 
-from remit.model.agent import Agent, AgentSpec
-from remit.model.principal import OPERATOR, OPERATOR_ID
+from remit.model.principal import OPERATOR, OPERATOR_ID, Agent, AgentSpec
 from remit_client.wire import Answer
 
 HANDBOOK = """

@@ -2,8 +2,8 @@
 
 import pytest
 
+from remit.errors import Place
 from remit.model.capability import STATUSES, Capability, Status
-from remit.model.place import Place
 
 
 @pytest.mark.parametrize("status", STATUSES)

@@ -2,10 +2,8 @@
 
 import pytest
 
-from remit.errors import InvalidPatternError
-from remit.model.composition import ToolEntry
-from remit.model.names import EventPattern
-from remit.model.place import Place
+from remit.errors import InvalidPatternError, Place
+from remit.model.names import EventPattern, ToolEntry
 
 HERE = Place("p.yaml", 3, 5)
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from remit.model.event import EFFECTS, Effect, EventSpec, effect_at_most
+from remit.model.event import EventSpec, effect_at_most
+from remit.model.limits import EFFECTS, Effect
 from remit.model.names import parse_event_name
 
 NAME = parse_event_name("state:get")

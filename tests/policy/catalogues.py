@@ -10,15 +10,15 @@ from collections.abc import Iterable, Sequence
 import msgspec
 from hypothesis import strategies as st
 
-from remit.model.capability import Capability, PlacedPattern, Ref, Status
-from remit.model.composition import Composition, Definitions, Flag, Mixin, Part, Template
-from remit.model.event import EXPOSURES, Effect, EventSpec, Exposure, PlacedEffect, PlacedExposure
-from remit.model.limits import Limits
-from remit.model.names import EventPattern, parse_event_name
-from remit.model.place import Place
-from remit.policy.catalogue import Catalogue
+from remit.errors import Place
+from remit.model.capability import Capability, Status
+from remit.model.composition import Composition, Flag, Mixin, Part
+from remit.model.event import EventSpec, Universe, make_universe
+from remit.model.launch import Template
+from remit.model.limits import EXPOSURES, Effect, Exposure, Limits, PlacedEffect, PlacedExposure
+from remit.model.names import EventPattern, PlacedPattern, Ref, parse_event_name
+from remit.policy.catalogue import Catalogue, Definitions
 from remit.policy.compile import compile_definitions
-from remit.policy.universe import Universe, make_universe
 
 EVENTS = ("a:get", "a:set", "a:set_all", "a:x:get", "b:get", "b:set", "ab:get", "c:wipe", "c:run")
 NAMED_ONLY = ("a:set_all", "c:wipe")

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.policy.texts import compiled, granted, own, refused, told
 
-from remit.model.place import Place, Problem
-from remit.policy.catalogue import circle_problem, dependencies_first
+from remit.errors import Place, Problem
+from remit.policy.capabilities import circle_problem, dependencies_first
 from remit.policy.decide import decide
 
 

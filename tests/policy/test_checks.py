@@ -15,16 +15,15 @@ from tests.policy.texts import (
     underlined,
 )
 
+from remit.errors import DefinitionError
 from remit.kernel.authority.revision import compile_files
-from remit.model.event import EventSpec
+from remit.model.event import EventSpec, make_universe
 from remit.model.grant import Grant
 from remit.model.names import parse_event_name
-from remit.model.place import DefinitionError
 from remit.policy.compile import resolve
 from remit.policy.lint import lint
 from remit.policy.plan import compare, plan
 from remit.policy.resolve import grant_everything
-from remit.policy.universe import make_universe
 
 
 def test_a_denied_requirement_is_told_at_the_denial() -> None:

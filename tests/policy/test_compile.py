@@ -11,10 +11,9 @@ from tests.policy.catalogues import Role, Unit, World, compile_world, universe_o
 from tests.policy.texts import CAPABILITIES, compiled, granted, own, refused, told
 
 from remit.config.definitions.files import Files, parse_definitions
-from remit.errors import InvalidDataError, NotFoundError
+from remit.errors import DefinitionError, InvalidDataError, NotFoundError
 from remit.model.composition import Scalar
 from remit.model.grant import Grant
-from remit.model.place import DefinitionError
 from remit.policy.compile import compile_definitions, resolve
 
 READER = "{name: reader, capabilities: [state_read]}"

@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.policy.texts import CAPABILITIES, compiled, event, granted
 
-from remit.model.event import Effect
 from remit.model.grant import Grant, Narrowing, Session
-from remit.model.limits import Limits
+from remit.model.limits import Effect, Limits
 from remit.policy.catalogue import Catalogue
 from remit.policy.compile import resolve
 from remit.policy.decide import confine, decide, narrow

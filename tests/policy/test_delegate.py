@@ -20,9 +20,9 @@ from tests.policy.catalogues import (
 from tests.policy.texts import compiled
 
 from remit.errors import InvalidDataError, NotFoundError
-from remit.model.agent import AgentSpec
 from remit.model.grant import Grant
 from remit.model.limits import Limits, is_wider
+from remit.model.principal import AgentSpec
 from remit.policy.catalogue import Catalogue
 from remit.policy.decide import confine
 from remit.policy.delegate import (

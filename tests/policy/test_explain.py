@@ -14,13 +14,11 @@ from tests.policy.catalogues import (
 from tests.policy.texts import CAPABILITIES, compiled, event
 
 from remit.errors import NotFoundError
-from remit.model.composition import Definitions
-from remit.policy.catalogue import Catalogue
+from remit.policy.catalogue import Approval, Catalogue, Definitions
 from remit.policy.compile import compile_definitions
 from remit.policy.decide import decide
 from remit.policy.explain import Explanation, explain
 from remit.policy.resolve import grant_everything
-from remit.policy.review import Approval
 
 CATALOGUE = """capabilities:
   reading:

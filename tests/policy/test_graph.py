@@ -14,9 +14,16 @@ from remit.config.definitions.files import parse_definitions, read_files
 from remit.errors import NotFoundError
 from remit.policy.catalogue import Catalogue
 from remit.policy.compile import compile_definitions
-from remit.policy.graph.graph import MAX_LINES, MAX_NODES, Node, Picture, picture
+from remit.policy.graph.graph import (
+    MAX_LINES,
+    MAX_NODES,
+    Node,
+    Picture,
+    picture,
+    to_dot,
+    to_mermaid,
+)
 from remit.policy.graph.svg import Box, lay_out, text_width, to_svg
-from remit.policy.graph.text import to_dot, to_mermaid
 
 SVG = "{http://www.w3.org/2000/svg}"
 PARENT = "name: parent\ncapabilities: {spawning: true, network: true}"

@@ -6,7 +6,7 @@ import pytest
 from tests.policy.texts import CAPABILITIES, compiled, granted, own, refused, told
 
 from remit.config.definitions.launchers import Commands, launcher_warnings
-from remit.model.agent import Launch
+from remit.model.launch import Launch
 from remit.policy.compile import resolve
 from remit.policy.plan import plan
 

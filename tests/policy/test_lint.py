@@ -4,8 +4,8 @@ from typing import Any
 
 from tests.policy.texts import compiled, event
 
+from remit.errors import Place
 from remit.model.event import EventSpec
-from remit.model.place import Place
 from remit.policy.lint import lint
 
 CATALOGUE = """capabilities:

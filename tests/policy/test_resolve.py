@@ -18,9 +18,9 @@ from tests.policy.catalogues import EVENTS as ALL_EVENTS
 from tests.policy.texts import CAPABILITIES, compiled, event, granted, own, refused, told
 
 from remit.config.migrate.migrate import migrate
-from remit.model.agent import AgentSpec
-from remit.model.event import EFFECTS, Effect
 from remit.model.grant import Grant
+from remit.model.limits import EFFECTS, Effect
+from remit.model.principal import AgentSpec
 from remit.policy.catalogue import Catalogue
 from remit.policy.compile import resolve
 from remit.policy.decide import decide

@@ -3,10 +3,9 @@
 import pytest
 from tests.policy.texts import CAPABILITIES, compiled, event, told
 
-from remit.policy.catalogue import Catalogue
+from remit.policy.catalogue import Approval, Catalogue
 from remit.policy.decide import decide
 from remit.policy.explain import explain
-from remit.policy.review import Approval
 
 HOLDER = "name: p\ncapabilities: [network]"
 

@@ -5,14 +5,12 @@ from collections.abc import Iterable
 import pytest
 
 from remit.config.definitions.files import Files, parse_definitions
-from remit.model.event import EventSpec
+from remit.errors import DefinitionError, Problem
+from remit.model.event import EventSpec, Universe, make_universe
 from remit.model.grant import Grant
 from remit.model.names import parse_event_name
-from remit.model.place import DefinitionError, Problem
-from remit.policy.catalogue import Catalogue
+from remit.policy.catalogue import Approval, Catalogue
 from remit.policy.compile import compile_definitions
-from remit.policy.review import Approval
-from remit.policy.universe import Universe, make_universe
 
 EVENTS = (
     "system:health",

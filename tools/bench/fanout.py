@@ -33,8 +33,7 @@ from remit.kernel.authority.revision import Authority, HandlerTable  # noqa: E40
 from remit.kernel.bus.delivery import Delivery  # noqa: E402
 from remit.kernel.dispatch.call import Call  # noqa: E402
 from remit.kernel.dispatch.registry import Registry  # noqa: E402
-from remit.model.agent import Agent, AgentSpec  # noqa: E402
-from remit.model.principal import Principal  # noqa: E402
+from remit.model.principal import Agent, AgentSpec, Principal  # noqa: E402
 from remit_client.keys import new_key  # noqa: E402
 from remit_client.wire import Answer  # noqa: E402
 

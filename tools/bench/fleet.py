@@ -2,12 +2,14 @@
 
 import random
 
-from remit.model.capability import Capability, PlacedPattern, Ref
-from remit.model.composition import Composition, Definitions, Flag, Part, Template
+from remit.errors import Place
+from remit.model.capability import Capability
+from remit.model.composition import Composition, Flag, Part
 from remit.model.event import EventSpec
+from remit.model.launch import Template
 from remit.model.limits import NO_LIMITS, Limits
-from remit.model.names import EventPattern, parse_event_name
-from remit.model.place import Place
+from remit.model.names import EventPattern, PlacedPattern, Ref, parse_event_name
+from remit.policy.catalogue import Definitions
 
 _SEED = 7
 _NAMESPACES = 50

@@ -9,8 +9,9 @@ from collections.abc import Callable
 from fnmatch import fnmatchcase
 
 from remit.model.capability import Capability
-from remit.model.composition import Composition, Definitions
+from remit.model.composition import Composition
 from remit.model.event import EventSpec
+from remit.policy.catalogue import Definitions
 
 Matches = Callable[[str, str], bool]
 

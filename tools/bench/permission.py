@@ -21,12 +21,11 @@ from fleet import definitions, event_specs  # noqa: E402 - after the checkout ca
 from naive import NaiveResolver, by_prefix  # noqa: E402
 from peers import Check, casbin_check, cedar_check  # noqa: E402
 
-from remit.model.event import GRANTED  # noqa: E402
+from remit.model.event import GRANTED, make_universe  # noqa: E402
 from remit.model.grant import Grant  # noqa: E402
 from remit.policy.catalogue import Catalogue  # noqa: E402
 from remit.policy.compile import compile_definitions  # noqa: E402
 from remit.policy.decide import decide  # noqa: E402
-from remit.policy.universe import make_universe  # noqa: E402
 
 Holder = TypeVar("Holder")
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import msgspec
 
 from remit.config.settings.table import Settings
+from remit.errors import Place
 from remit.kernel.feature import entry_points
 from remit.model.event import EventSpec
-from remit.model.place import Place
 
 MANIFEST = Path(__file__).with_name("events.json")
 ENTRY_POINT_GROUP = "remit.handlers"

@@ -8,14 +8,13 @@ import msgspec
 
 from remit.app.workbench import open_workbench
 from remit.config.settings.table import Settings
-from remit.errors import NotFoundError
+from remit.errors import DefinitionError, NotFoundError
 from remit.features.cards.library import CardLibrary, CardSet, ReadyCard, configured_roots
 from remit.features.cards.scorers import CardScorer, configured_scorers, token_count
 from remit.features.cards.select import Selection, Situation, cards_config, select
 from remit.features.cards.views import card_entry, card_state, rendered, unbound
 from remit.features.cards.words import Window
 from remit.model.names import did_you_mean
-from remit.model.place import DefinitionError
 
 
 def read_cards(settings: Settings) -> CardSet:

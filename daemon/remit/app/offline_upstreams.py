@@ -10,6 +10,7 @@ from typing import Any
 
 from remit.config.settings.home import Home
 from remit.config.settings.table import Settings
+from remit.errors import Problem
 from remit.features.upstreams.file import inspect_upstreams, upstreams_path
 from remit.features.upstreams.pins import (
     KnownServer,
@@ -20,7 +21,6 @@ from remit.features.upstreams.pins import (
     upstream_obstacle,
 )
 from remit.model.event import EventSpec
-from remit.model.place import Problem
 from remit.model.upstream import Upstream
 from remit.policy.queries import Obstacle
 from remit.policy.tool_names import effect_of, is_let_in, upstream_event, upstream_spec, visible

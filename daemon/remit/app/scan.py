@@ -15,6 +15,7 @@ import msgspec
 
 from remit.config.strict.frontmatter import split_frontmatter
 from remit.config.strict.json import JsonString, json_strings
+from remit.errors import DefinitionError, Place, Problem
 from remit.features.scan.alarms import LEVELS, OWN_RULES, Alarm, by_place, show
 from remit.features.scan.judge import judge_names, judge_server, judge_texts
 from remit.features.scan.subjects import (
@@ -28,7 +29,6 @@ from remit.features.scan.subjects import (
 from remit.features.skills.extension_file import EXTENSION_FILE
 from remit.features.skills.manifest_file import MANIFEST_FILE
 from remit.features.skills.skill_file import SKILL_FILE
-from remit.model.place import DefinitionError, Place, Problem
 
 MAX_FILE = 64 << 20
 """Bytes; of documents the scanner reads a million characters and says so."""

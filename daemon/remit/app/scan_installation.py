@@ -13,14 +13,14 @@ from remit.config.settings.home import Home
 from remit.config.settings.table import Settings
 from remit.config.strict.yaml import Mapping as YamlMapping
 from remit.config.strict.yaml import Node, Scalar, Sequence, parse_yaml
+from remit.errors import DefinitionError, Place
 from remit.features.cards.library import configured_roots
 from remit.features.scan.subjects import Kind, SourceFile, Subject, SubjectText, role_of
 from remit.features.skills.directories import directories
 from remit.kernel.dispatch.handler import Handler
 from remit.model.descriptor import tool_id
-from remit.model.place import DefinitionError, Place
+from remit.model.event import make_universe
 from remit.policy.tool_names import tool_names
-from remit.policy.universe import make_universe
 
 
 def scan_installation(settings: Settings) -> ScanResult:

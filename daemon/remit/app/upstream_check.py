@@ -24,9 +24,9 @@ from remit.features.upstreams.pins import KnownServer, Pins
 from remit.features.upstreams.secrets import secret_value
 from remit.features.upstreams.trust import Judge, after_listing, neighbours_of
 from remit.kernel.processes.guard import process_guard
+from remit.model.event import Universe
 from remit.model.upstream import Upstream
 from remit.policy.tool_names import visible
-from remit.policy.universe import Universe
 
 AT_ONCE = 4
 _OWNER = "check"

@@ -16,19 +16,17 @@ from remit.config.definitions.files import Files, read_files, starter_dir
 from remit.config.settings.home import Home, check_file
 from remit.config.settings.lock import running_pid
 from remit.config.settings.table import Settings
-from remit.errors import HomeError, InvalidNameError, NotFoundError
+from remit.errors import DefinitionError, HomeError, InvalidNameError, NotFoundError, Place, Problem
 from remit.kernel.authority.explanation import explain_holder, explain_profile
 from remit.kernel.authority.fleet import Fleet
 from remit.kernel.authority.revision import compile_files
 from remit.kernel.authority.standing import LAST_GOOD, Standing, standing_of
-from remit.model.event import EventSpec
+from remit.model.event import EventSpec, Universe, make_universe
 from remit.model.grant import Grant
 from remit.model.names import did_you_mean, parse_event_name
-from remit.model.place import DefinitionError, Place, Problem
 from remit.model.upstream import server_of
 from remit.policy.catalogue import Catalogue
 from remit.policy.queries import Obstacle
-from remit.policy.universe import Universe, make_universe
 
 if TYPE_CHECKING:
     from remit.app.offline_upstreams import OfflineUpstreams

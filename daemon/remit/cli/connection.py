@@ -9,9 +9,8 @@ from remit.cli.options import variables_of
 from remit.config.settings.home import Home
 from remit.config.settings.lock import running_pid
 from remit.config.settings.table import Settings
-from remit.errors import with_code
+from remit.errors import DefinitionError, Place, Problem, with_code
 from remit.model.names import did_you_mean
-from remit.model.place import DefinitionError, Place, Problem
 
 if TYPE_CHECKING:
     from remit_client.sync import Client

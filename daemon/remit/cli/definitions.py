@@ -31,9 +31,8 @@ from remit.config.settings.table import SETTINGS
 from remit.config.strict.yaml import Mapping, parse_yaml
 from remit.errors import InvalidDataError, NotFoundError
 from remit.model.names import did_you_mean
-from remit.policy.graph.graph import picture
+from remit.policy.graph.graph import picture, to_dot, to_mermaid
 from remit.policy.graph.svg import to_svg
-from remit.policy.graph.text import to_dot, to_mermaid
 from remit.policy.lint import lint as find_drift
 
 

@@ -34,9 +34,8 @@ from remit.config.definitions.files import Files, parse_definitions
 from remit.config.settings.home import Home
 from remit.config.settings.lock import running_pid
 from remit.config.settings.table import Settings
-from remit.errors import HomeError, NotFoundError, RemitError
+from remit.errors import DefinitionError, HomeError, NotFoundError, RemitError
 from remit.kernel.authority.plans import plan_between
-from remit.model.place import DefinitionError
 from remit_client.sync import Client
 
 _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)

@@ -12,8 +12,7 @@ import click
 import msgspec
 
 from remit.cli.commands import as_invoked, invoked_as
-from remit.errors import RemitError
-from remit.model.place import DefinitionError, Problem
+from remit.errors import DefinitionError, Problem, RemitError
 
 YES = 0
 NO = 1

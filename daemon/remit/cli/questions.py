@@ -31,11 +31,11 @@ from remit.cli.outcome import (
 )
 from remit.config.definitions.launchers import Commands, launcher_warnings, list_warnings
 from remit.config.settings.launch_user import launch_user
+from remit.errors import REQUEST, DefinitionError, Problem, by_place
 from remit.features.permissions.reports import check_report, grant_report
 from remit.kernel.authority.explanation import holders
-from remit.model.event import EFFECTS, Effect
+from remit.model.limits import EFFECTS, Effect
 from remit.model.names import did_you_mean
-from remit.model.place import REQUEST, DefinitionError, Problem, by_place
 from remit.policy.catalogue import Catalogue
 from remit.policy.compile import resolve as resolve_profile
 from remit.policy.queries import gives as what_it_gives

@@ -13,7 +13,7 @@ from remit.cli.connection import connected
 from remit.cli.options import SharedOptions, completing, with_options
 from remit.cli.outcome import UNREACHABLE, exit_code, next_step, print_json, say
 from remit.errors import RemitError
-from remit.model.event import EFFECTS, Effect
+from remit.model.limits import EFFECTS, Effect
 
 _CALL = re.compile(r"[0-9a-f]{12}")
 """The id of a call that waits."""

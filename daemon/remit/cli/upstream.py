@@ -23,11 +23,10 @@ from remit.cli.upstream_files import import_, in_force, readable, write_servers
 from remit.config.settings.home import Home
 from remit.config.settings.lock import running_pid
 from remit.config.settings.table import Settings
-from remit.errors import NotFoundError
+from remit.errors import DefinitionError, NotFoundError
 from remit.features.upstreams.edit import change_upstreams, check_entries, without_server
 from remit.features.upstreams.file import STARTS, TRUST, inspect_upstreams, upstreams_path
 from remit.model.names import did_you_mean
-from remit.model.place import DefinitionError
 
 _NAME = 20
 _TOOL = 32

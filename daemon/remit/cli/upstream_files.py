@@ -22,7 +22,7 @@ from remit.cli.outcome import (
 from remit.config.settings.home import Home
 from remit.config.settings.lock import running_pid
 from remit.config.settings.table import Settings
-from remit.errors import ConflictError, NotFoundError, RemitError
+from remit.errors import ConflictError, DefinitionError, NotFoundError, RemitError
 from remit.features.upstreams.edit import change_upstreams, with_servers
 from remit.features.upstreams.file import TRUST, UpstreamFile, inspect_upstreams, upstreams_path
 from remit.features.upstreams.hosts import (
@@ -33,7 +33,6 @@ from remit.features.upstreams.hosts import (
     server_names,
 )
 from remit.model.names import did_you_mean
-from remit.model.place import DefinitionError
 
 _PATIENCE = 5.0
 _PAUSE = 0.05

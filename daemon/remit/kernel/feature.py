@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from remit.kernel.dispatch.context import Kernel
     from remit.kernel.store.protocol import Store
     from remit.model.capability import RuntimeCapability
-    from remit.policy.review import Approval
+    from remit.policy.catalogue import Approval
 
 Part = TypeVar("Part")
 

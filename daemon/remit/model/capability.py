@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from remit.errors import Place
 from remit.model.limits import NO_LIMITS, Limits
-from remit.model.names import EventPattern
-from remit.model.place import Place
+from remit.model.names import EventPattern, PlacedPattern, Ref
 
 Status = Literal["available", "coming_soon", "deprecated", "retired"]
 Inject = Literal["always", "relevant", "never"]
@@ -50,23 +50,6 @@ class Mount(msgspec.Struct, frozen=True):
     def to_json(self) -> dict[str, Any]:
         """What counts when definitions are compared."""
         return msgspec.structs.asdict(self)
-
-
-class Ref(msgspec.Struct, frozen=True):
-    """A name that refers to something else, with the place where it was written."""
-
-    name: str
-    place: Place
-
-
-class PlacedPattern(msgspec.Struct, frozen=True):
-    """An event pattern with the place where it was written."""
-
-    pattern: EventPattern
-    place: Place
-
-    def __str__(self) -> str:
-        return str(self.pattern)
 
 
 class Capability(msgspec.Struct, frozen=True, kw_only=True):

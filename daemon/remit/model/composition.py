@@ -1,21 +1,14 @@
-"""A composition as an operator wrote it, and the entries of its tool lists: not yet resolved.
+"""A composition as an operator wrote it: what a profile builds on and says, not yet resolved."""
 
-An entry of a tool list is an event pattern when it has a colon, else a model tool.
-"""
-
-import re
 from collections.abc import Mapping
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import msgspec
 
-from remit.errors import InvalidPatternError
-from remit.model.agent import MAX_RESTARTS, Ready, Restart
-from remit.model.capability import Capability, Ref, RuntimeCapability
-from remit.model.event import PlacedEffect, PlacedExposure
-from remit.model.limits import NO_LIMITS, Limits
-from remit.model.names import EventPattern
-from remit.model.place import Place, Problem
+from remit.errors import Place
+from remit.model.launch import LauncherText, Template
+from remit.model.limits import NO_LIMITS, Limits, PlacedEffect, PlacedExposure
+from remit.model.names import Ref
 from remit.model.schema import Path, matches
 
 VariableType = Literal["string", "integer", "number", "boolean"]
@@ -27,39 +20,6 @@ _TYPES: dict[VariableType, tuple[type, ...]] = {
     "number": (int, float),
     "boolean": (bool,),
 }
-
-_MODEL_TOOL = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
-
-KNOWN_MODEL_TOOLS = frozenset(
-    [
-        "Agent",
-        "AskUserQuestion",
-        "Bash",
-        "BashOutput",
-        "Edit",
-        "EnterPlanMode",
-        "ExitPlanMode",
-        "Glob",
-        "Grep",
-        "KillShell",
-        "LS",
-        "ListMcpResources",
-        "MultiEdit",
-        "NotebookEdit",
-        "NotebookRead",
-        "Read",
-        "ReadMcpResource",
-        "Skill",
-        "SlashCommand",
-        "Task",
-        "TodoRead",
-        "TodoWrite",
-        "WebFetch",
-        "WebSearch",
-        "Write",
-    ]
-)
-"""Host-side tools that people name most; another name is accepted with a warning."""
 
 
 class Variable(msgspec.Struct, frozen=True):
@@ -120,48 +80,6 @@ class Flag(msgspec.Struct, frozen=True):
     """Where each part of the configuration stands."""
 
 
-class Template(msgspec.Struct, frozen=True):
-    """A string that may hold `{{variables}}`, with its place."""
-
-    text: str
-    place: Place
-
-
-class ToolEntry(msgspec.Struct, frozen=True):
-    """An entry as written, with its place. Exactly one of `pattern` and `model_tool` is set."""
-
-    text: str
-    place: Place
-    pattern: EventPattern | None = None
-    model_tool: str | None = None
-
-    @classmethod
-    def parse(cls, text: str, place: Place) -> Self:
-        """Read an entry of a tool list.
-
-        Raises:
-            InvalidPatternError: the text is neither a pattern nor a plain tool name.
-        """
-        if ":" in text or text == "*":
-            return cls(text, place, pattern=EventPattern.parse(text))
-        if not _MODEL_TOOL.fullmatch(text):
-            raise InvalidPatternError(text)
-        return cls(text, place, model_tool=text)
-
-
-class LauncherText(msgspec.Struct, frozen=True, kw_only=True):
-    """The process that a profile starts, as written; with nothing to start, it starts none."""
-
-    place: Place
-    command: str = ""
-    ready: Ready = ""
-    args: tuple[Template, ...] = ()
-    env: tuple[tuple[str, Template], ...] = ()
-    cwd: Template | None = None
-    restart: Restart = "never"
-    max_restarts: int = MAX_RESTARTS
-
-
 class Part(msgspec.Struct, frozen=True, kw_only=True):
     """What one component says; the short form is a part without a condition."""
 
@@ -204,19 +122,3 @@ class Composition(msgspec.Struct, frozen=True, kw_only=True):
     mixins: tuple[Mixin, ...] = ()
     variables: tuple[Variable, ...] = ()
     parts: tuple[Part, ...] = ()
-
-
-class Definitions(msgspec.Struct, frozen=True):
-    """Everything that operators wrote, parsed but not yet checked against each other."""
-
-    capabilities: tuple[Capability, ...] = ()
-    compositions: tuple[Composition, ...] = ()
-    problems: tuple[Problem, ...] = ()
-    """What was wrong with the files."""
-    runtime_capabilities: tuple[RuntimeCapability, ...] = ()
-    """What was made at run time, beside the files."""
-
-    @property
-    def is_unread(self) -> bool:
-        """Tell whether mistakes kept every capability from being read."""
-        return not self.capabilities and any(problem.is_error for problem in self.problems)

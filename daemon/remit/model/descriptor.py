@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from remit.model.place import Place
+from remit.errors import Place
 
 DescriptorKind = Literal["tool", "skill", "extension", "channel"]
 DESCRIPTOR_KINDS: tuple[DescriptorKind, ...] = ("tool", "skill", "extension", "channel")

@@ -1,28 +1,21 @@
-"""What is known about an event, why it is allowed or denied, and what is told of it.
+"""What is known about an event, all events of a revision, and what is told of one.
 
-A profile bounds its events in two ways: `max_effect` says how much they do at the most, `exposure`
-how many of the tools the host of an agent is shown before anybody looked for one.
+The events of a revision are numbered so that sets of them are plain integers. Names are sorted, so
+the events under a prefix are one run of neighbours and a wildcard expands to a mask without looking
+at each name.
 """
 
-from collections.abc import Iterable
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping
+from itertools import compress
 from typing import Any, Literal
 
 import msgspec
 
-from remit.errors import HandlerError
-from remit.model.limits import Limits
-from remit.model.names import EventName
-from remit.model.place import Place
+from remit.errors import HandlerError, Place
+from remit.model.limits import EFFECTS, Effect, Limits, PlacedEffect
+from remit.model.names import EventName, EventPattern
 
-Effect = Literal["read", "write", "destructive"]
-EFFECTS: tuple[Effect, ...] = ("read", "write", "destructive")
-CEILING = "max_effect:"
-"""How a rule begins that is no pattern but a ceiling."""
-
-Exposure = Literal["all", "discovered", "turn"]
-EXPOSURES: tuple[Exposure, ...] = ("discovered", "turn", "all")
-"""From few tools to many. `discovered`: the pinned ones, and what it takes to search. `turn`: those
-as well, and the few that fit the last search. `all`: every tool."""
 SEARCH = "discovery:discover"
 """The event by which the others are found; without it everything is listed, whatever is said."""
 
@@ -47,6 +40,9 @@ MAX_WAITING_BYTES = 2 << 20
 """Of all messages that wait for one agent."""
 KEEP_SECONDS = 24 * 3600.0
 MESSAGE_BYTES = 65_536
+_AFTER_ANY_NAME = "\U0010ffff"
+_FEW = 12
+_TO_SELECTORS = bytes.maketrans(b"01", b"\0\1")
 
 
 class EventSpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,41 +85,121 @@ class EventSpec(msgspec.Struct, frozen=True, kw_only=True):
     place: Place | None = None
 
 
-class PlacedEffect(msgspec.Struct, frozen=True):
-    """How much the events of a profile may do at the most, and where that is said."""
-
-    effect: Effect
-    place: Place
-
-    def __str__(self) -> str:
-        return f"{CEILING} {self.effect}"
-
-
-def least(ceilings: Iterable[PlacedEffect | None]) -> PlacedEffect | None:
-    """The lowest of several ceilings; among equals the place decides, and order never does."""
-    found = [one for one in ceilings if one is not None]
-    if not found:
-        return None
-    return min(found, key=lambda one: (EFFECTS.index(one.effect), one.place))
-
-
-def is_looser(before: Effect | None, after: Effect | None) -> bool:
-    """Tell whether a ceiling that was `before` lets more through as `after`."""
-    if before is None or after is None:
-        return before is not None
-    return EFFECTS.index(after) > EFFECTS.index(before)
-
-
 def effect_at_most(spec: EventSpec, ceiling: Effect) -> bool:
     """Tell whether the event does no more than `ceiling`; an unknown effect never qualifies."""
     return spec.effect is not None and EFFECTS.index(spec.effect) <= EFFECTS.index(ceiling)
 
 
-class PlacedExposure(msgspec.Struct, frozen=True):
-    """What a profile says about it, and where."""
+class Universe(msgspec.Struct, frozen=True, eq=False, weakref=True):
+    """The events of one revision."""
 
-    mode: Exposure
-    place: Place
+    specs: Mapping[str, EventSpec]
+    names: tuple[str, ...]
+    index: Mapping[str, int]
+    aliases: Mapping[str, str]
+    named_only: int
+    """Bits of the events that no wildcard grants."""
+    approved_only: int = 0
+    """Bits of the events whose every call needs an operator's yes."""
+    pushed: int = 0
+    """Bits of the events that nobody calls: they are no tools."""
+    at_most: Mapping[Effect, int] = {}
+    """Bits of the events that do no more than that; one of unknown effect is in none of them."""
+
+    @property
+    def everything(self) -> int:
+        """The bits of all events."""
+        return (1 << len(self.names)) - 1
+
+    def canonical(self, name: str) -> str:
+        """The present name of an event that may have been asked for by an old one."""
+        return self.aliases.get(name, name)
+
+    def present(self, pattern: EventPattern) -> EventPattern:
+        """The pattern by present names: an event that is named by an old one gets its new one."""
+        if pattern.exact and pattern.prefix in self.aliases:
+            return EventPattern(self.aliases[pattern.prefix], exact=True)
+        return pattern
+
+    def granted_by(self, pattern: EventPattern) -> int:
+        """The bits that a pattern grants: a wildcard passes over the events that must be named."""
+        if pattern.exact:
+            return self._bit(self.canonical(pattern.prefix))
+        return self._run(pattern.prefix) & ~self.named_only
+
+    def denied_by(self, pattern: EventPattern) -> int:
+        """The bits that a pattern denies: everything it covers by any name, old ones included."""
+        if pattern.exact:
+            return self._bit(self.canonical(pattern.prefix))
+        return self._run(pattern.prefix) | self.bits_of(self._by_old_name(pattern))
+
+    def denials(self, pattern: EventPattern) -> list[EventPattern]:
+        """A denial by present names; what a wildcard covers by an old name is named as well."""
+        if pattern.exact:
+            return [self.present(pattern)]
+        return [pattern, *(EventPattern(n, exact=True) for n in self._by_old_name(pattern))]
+
+    def names_in(self, bits: int) -> list[str]:
+        """The names of a set of events, sorted."""
+        if bits.bit_count() <= _FEW:
+            return self._few_names(bits)
+        selectors = bin(bits)[:1:-1].encode().translate(_TO_SELECTORS)
+        return list(compress(self.names, selectors))
+
+    def _few_names(self, bits: int) -> list[str]:
+        """Bit by bit: for a handful of events far cheaper than a look at every name."""
+        names = []
+        while bits:
+            lowest = bits & -bits
+            names.append(self.names[lowest.bit_length() - 1])
+            bits ^= lowest
+        return names
+
+    def bits_of(self, names: Iterable[str]) -> int:
+        """The set of the events with these names; unknown ones are left out."""
+        bits = 0
+        for name in names:
+            bits |= self._bit(name)
+        return bits
+
+    def above(self, ceiling: PlacedEffect | None) -> int:
+        """The bits of all events that a ceiling takes away."""
+        return self.everything & ~self.at_most[ceiling.effect] if ceiling else 0
+
+    def lets_through(self, ceiling: PlacedEffect | None, event: str) -> bool:
+        """Tell whether an event does no more than a ceiling lets it."""
+        return not self.above(ceiling) & self.bits_of([event])
+
+    def _by_old_name(self, pattern: EventPattern) -> list[str]:
+        return [name for alias, name in self.aliases.items() if pattern.covers(alias)]
+
+    def _bit(self, name: str) -> int:
+        at = self.index.get(name)
+        return 0 if at is None else 1 << at
+
+    def _run(self, prefix: str) -> int:
+        low = bisect_left(self.names, prefix)
+        high = bisect_left(self.names, prefix + _AFTER_ANY_NAME)
+        return ((1 << (high - low)) - 1) << low
+
+
+def make_universe(specs: Iterable[EventSpec]) -> Universe:
+    """Number the events."""
+    by_name: dict[str, EventSpec] = {spec.name: spec for spec in specs}
+    names = tuple(sorted(by_name))
+    index = {name: at for at, name in enumerate(names)}
+    # An event that exists is never taken over by an old name of another one.
+    aliases: dict[str, str] = {
+        alias: name for name in names for alias in by_name[name].aliases if alias not in by_name
+    }
+    named_only = sum(1 << index[name] for name in names if not by_name[name].wildcard)
+    approved_only = sum(1 << index[name] for name in names if by_name[name].approval)
+    pushed = sum(1 << index[name] for name in names if by_name[name].pushed)
+    at_most: dict[Effect, int] = {
+        effect: sum(1 << index[name] for name in names if effect_at_most(by_name[name], effect))
+        for effect in EFFECTS
+    }
+    return Universe(by_name, names, index, aliases, named_only, approved_only, pushed, at_most)
 
 
 class Denial(msgspec.Struct, frozen=True):

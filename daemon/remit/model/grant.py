@@ -8,11 +8,10 @@ from typing import Any
 
 import msgspec
 
-from remit.model.agent import PlacedLaunch
-from remit.model.event import Effect, Exposure
-from remit.model.limits import NO_LIMITS, Limits
+from remit.errors import Problem
+from remit.model.launch import PlacedLaunch
+from remit.model.limits import NO_LIMITS, Effect, Exposure, Limits
 from remit.model.names import EventPattern
-from remit.model.place import Problem
 
 
 class Share(msgspec.Struct, frozen=True):

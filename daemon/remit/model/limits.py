@@ -1,13 +1,29 @@
-"""What a holder may use up, and where it may write. Between several sources the narrowest wins."""
+"""The bounds of a profile: what a holder may use up, where it may write, how much its events do.
+
+Between several sources the narrowest wins. `max_effect` says how much its events do at the most,
+`exposure` how many of the tools the host of an agent is shown before anybody looked for one.
+"""
 
 from collections.abc import Iterable
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 import msgspec
+
+from remit.errors import Place
 
 Bound = Annotated[int, msgspec.Meta(ge=0, le=1_000_000_000)]
 Prefix = Annotated[str, msgspec.Meta(max_length=512)]
 Prefixes = Annotated[tuple[Prefix, ...], msgspec.Meta(max_length=64)]
+
+Effect = Literal["read", "write", "destructive"]
+EFFECTS: tuple[Effect, ...] = ("read", "write", "destructive")
+CEILING = "max_effect:"
+"""How a rule begins that is no pattern but a ceiling."""
+
+Exposure = Literal["all", "discovered", "turn"]
+EXPOSURES: tuple[Exposure, ...] = ("discovered", "turn", "all")
+"""From few tools to many. `discovered`: the pinned ones, and what it takes to search. `turn`: those
+as well, and the few that fit the last search. `all`: every tool."""
 
 
 class Limits(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -72,6 +88,38 @@ def is_wider(before: Any, after: Any) -> bool:
     if isinstance(before, tuple):
         return bool(shared_prefixes(before, after) != after)
     return bool(after > before)
+
+
+class PlacedEffect(msgspec.Struct, frozen=True):
+    """How much the events of a profile may do at the most, and where that is said."""
+
+    effect: Effect
+    place: Place
+
+    def __str__(self) -> str:
+        return f"{CEILING} {self.effect}"
+
+
+def least(ceilings: Iterable[PlacedEffect | None]) -> PlacedEffect | None:
+    """The lowest of several ceilings; among equals the place decides, and order never does."""
+    found = [one for one in ceilings if one is not None]
+    if not found:
+        return None
+    return min(found, key=lambda one: (EFFECTS.index(one.effect), one.place))
+
+
+def is_looser(before: Effect | None, after: Effect | None) -> bool:
+    """Tell whether a ceiling that was `before` lets more through as `after`."""
+    if before is None or after is None:
+        return before is not None
+    return EFFECTS.index(after) > EFFECTS.index(before)
+
+
+class PlacedExposure(msgspec.Struct, frozen=True):
+    """What a profile says about it, and where."""
+
+    mode: Exposure
+    place: Place
 
 
 def _outermost(prefixes: Iterable[str]) -> tuple[str, ...]:

@@ -1,29 +1,60 @@
-"""Names of events, patterns of them, and the name that somebody probably meant.
+"""Names of events, patterns of them, entries of tool lists, and the name that was probably meant.
 
 A pattern is an event name, or a prefix that ends in `*` and covers every name that starts with it.
-`*` stands nowhere else, so an operator can read a pattern aloud and know what it grants.
+`*` stands nowhere else, so an operator can read a pattern aloud and know what it grants. An entry
+of a tool list is an event pattern when it has a colon, else a model tool.
 """
 
 import re
 from collections.abc import Iterable
-from typing import Annotated, NewType, Self
+from typing import NewType, Self
 
 import msgspec
 
-from remit.errors import InvalidNameError, InvalidPatternError
+from remit.errors import InvalidNameError, InvalidPatternError, Place
+from remit.model.schema import NAME_LIMIT
 
 EventName = NewType("EventName", str)
 
-NAME_LIMIT = 200
-Name = Annotated[str, msgspec.Meta(max_length=NAME_LIMIT)]
-"""What somebody or something may be called: an agent, a profile, an event, a pattern."""
 SEGMENT = r"[a-z0-9][a-z0-9_.-]*"
 _NAME = re.compile(rf"[a-z][a-z0-9_]*(:{SEGMENT})+")
 _PATTERN = re.compile(rf"\*|[a-z][a-z0-9_]*(:{SEGMENT})*:({SEGMENT}|({SEGMENT})?\*)")
+_MODEL_TOOL = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 _FEW = 12
 _CANDIDATES = 64
 _SHARE = 3
 """One letter in so many may differ."""
+
+KNOWN_MODEL_TOOLS = frozenset(
+    [
+        "Agent",
+        "AskUserQuestion",
+        "Bash",
+        "BashOutput",
+        "Edit",
+        "EnterPlanMode",
+        "ExitPlanMode",
+        "Glob",
+        "Grep",
+        "KillShell",
+        "LS",
+        "ListMcpResources",
+        "MultiEdit",
+        "NotebookEdit",
+        "NotebookRead",
+        "Read",
+        "ReadMcpResource",
+        "Skill",
+        "SlashCommand",
+        "Task",
+        "TodoRead",
+        "TodoWrite",
+        "WebFetch",
+        "WebSearch",
+        "Write",
+    ]
+)
+"""Host-side tools that people name most; another name is accepted with a warning."""
 
 
 def parse_event_name(text: str) -> EventName:
@@ -70,6 +101,45 @@ class EventPattern(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         return self.prefix if self.exact else f"{self.prefix}*"
+
+
+class Ref(msgspec.Struct, frozen=True):
+    """A name that refers to something else, with the place where it was written."""
+
+    name: str
+    place: Place
+
+
+class PlacedPattern(msgspec.Struct, frozen=True):
+    """An event pattern with the place where it was written."""
+
+    pattern: EventPattern
+    place: Place
+
+    def __str__(self) -> str:
+        return str(self.pattern)
+
+
+class ToolEntry(msgspec.Struct, frozen=True):
+    """An entry as written, with its place. Exactly one of `pattern` and `model_tool` is set."""
+
+    text: str
+    place: Place
+    pattern: EventPattern | None = None
+    model_tool: str | None = None
+
+    @classmethod
+    def parse(cls, text: str, place: Place) -> Self:
+        """Read an entry of a tool list.
+
+        Raises:
+            InvalidPatternError: the text is neither a pattern nor a plain tool name.
+        """
+        if ":" in text or text == "*":
+            return cls(text, place, pattern=EventPattern.parse(text))
+        if not _MODEL_TOOL.fullmatch(text):
+            raise InvalidPatternError(text)
+        return cls(text, place, model_tool=text)
 
 
 def nearest(word: str, known: Iterable[str], *, count: int = 1) -> list[str]:

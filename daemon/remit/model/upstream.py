@@ -5,8 +5,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from remit.model.event import Effect
-from remit.model.place import Place
+from remit.errors import Place
+from remit.model.limits import Effect
 
 NAMESPACE = "mcp"
 Trust = Literal["on_first_use", "review"]

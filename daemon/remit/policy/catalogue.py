@@ -1,23 +1,95 @@
-"""The compiled catalogue: capabilities as bitsets over the events of one revision."""
+"""The catalogue: all definitions of one revision, as written, and compiled over its events.
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+A security review binds an operator's yes to everything that a capability brings with it: all it
+requires, with their patterns, events and model tools. What grows in any of these waits for a new
+yes; what shrinks, or is merely described otherwise, keeps the old one.
+"""
+
+from collections.abc import Iterable, Mapping
 from typing import Self
 
 import msgspec
 
-from remit.model.capability import Capability, Mount, Ref
-from remit.model.composition import KNOWN_MODEL_TOOLS, Composition, Variable
+from remit.errors import NotFoundError, Place, Problem
+from remit.model.capability import Capability, Mount, RuntimeCapability
+from remit.model.composition import Composition, Flag, Variable
+from remit.model.event import Universe
 from remit.model.grant import Grant
 from remit.model.limits import NO_LIMITS, Limits
 from remit.model.names import did_you_mean
-from remit.model.paths import parents
-from remit.model.place import Place, Problem
-from remit.policy.review import AGENT_PREFIX, Approval, Scope, scope_of
-from remit.policy.universe import Universe
+
+AGENT_PREFIX = "agent:"
+"""What the subject of an approval begins with that counts for one agent, and not for a profile."""
+
+
+class Member(msgspec.Struct, frozen=True):
+    """One capability of what was reviewed."""
+
+    id: str
+    patterns: tuple[str, ...]
+    claude_tools: tuple[str, ...]
+    terms: str
+    """The hash of what must stay as it was: limits, prompt, skills, files, configuration."""
+
+
+class Scope(msgspec.Struct, frozen=True):
+    """A capability with all it requires, as somebody looked at it."""
+
+    members: tuple[Member, ...]
+    events: frozenset[str]
+
+    def covers(self, other: "Scope") -> bool:
+        """Tell whether a yes to this is a yes to the other: it brings nothing more."""
+        if not other.events <= self.events:
+            return False
+        known = {member.id: member for member in self.members}
+        return all(
+            member.id in known and _is_within(member, known[member.id]) for member in other.members
+        )
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of all of it, to name what was looked at."""
+        return _hash(self)
+
+
+class Approval(msgspec.Struct, frozen=True):
+    """An operator's yes to a capability in a profile, or for one agent."""
+
+    subject: str
+    """The name of a profile, or `agent:` and the name of an agent."""
+    capability: str
+    scope: Scope
+    key: str = ""
+    """The public key of the agent: a later one of the same name was not meant."""
+
+
+def scope_of(
+    members: Iterable[str], capabilities: Mapping[str, Capability], events: Iterable[str]
+) -> Scope:
+    """What a capability brings, given its closure and the events of that."""
+    found = tuple(_member(capabilities[name]) for name in sorted(members))
+    return Scope(found, frozenset(events))
+
+
+class Definitions(msgspec.Struct, frozen=True):
+    """Everything that operators wrote, parsed but not yet checked against each other."""
+
+    capabilities: tuple[Capability, ...] = ()
+    compositions: tuple[Composition, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    """What was wrong with the files."""
+    runtime_capabilities: tuple[RuntimeCapability, ...] = ()
+    """What was made at run time, beside the files."""
+
+    @property
+    def is_unread(self) -> bool:
+        """Tell whether mistakes kept every capability from being read."""
+        return not self.capabilities and any(problem.is_error for problem in self.problems)
 
 
 class CompiledRuntimeCapability(msgspec.Struct, frozen=True):
-    """What a runtime capability could give; `policy/runtime_capabilities.py` says when."""
+    """What a runtime capability could give; `policy/delegate.py` says when."""
 
     capability: Capability
     author: str
@@ -65,6 +137,31 @@ class Catalogue(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     """The capabilities that were made at run time; they are in `capabilities` too."""
     warnings: tuple[Problem, ...] = ()
 
+    def composition(self, profile: str) -> Composition:
+        """The composition of a profile.
+
+        Raises:
+            NotFoundError: there is no such profile.
+        """
+        if profile not in self.compositions:
+            hint = did_you_mean(profile, self.compositions)
+            raise NotFoundError(f"there is no profile {profile!r}", hint=hint)
+        return self.compositions[profile]
+
+    def grant(self, profile: str) -> Grant:
+        """The grant of a profile, without values for its variables.
+
+        Raises:
+            NotFoundError: there is no such profile.
+        """
+        return self.grants[self.composition(profile).name]
+
+    def roots(self, flags: Mapping[str, Flag]) -> tuple[str, ...]:
+        """The base and the capabilities that are switched on, by id, as far as grantable."""
+        switched_on = (name for name, flag in flags.items() if flag.on)
+        roots = {*switched_on, *self.base}
+        return tuple(sorted(n for n in roots if self.capabilities[n].is_grantable))
+
     def needs_review(self, subject: str, capability: str) -> bool:
         """Tell whether a capability is still inert for a profile or an agent."""
         if capability not in self.scopes:
@@ -93,165 +190,15 @@ class Catalogue(msgspec.Struct, frozen=True, eq=False, kw_only=True):
         return msgspec.structs.replace(catalogue, reviewed=reviewed)
 
 
-def compile_capabilities(
-    definitions: Iterable[Capability], universe: Universe, problems: list[Problem]
-) -> Catalogue:
-    """Compile the capabilities; errors and warnings are added to `problems`."""
-    capabilities = {definition.id: definition for definition in definitions}
-    names = _names(capabilities, problems)
-    _check_requires(capabilities, names, problems)
-    graph = {
-        name: [names[ref.name] for ref in definition.requires if ref.name in names]
-        for name, definition in capabilities.items()
-    }
-    order, circles = dependencies_first(graph)
-    problems.extend(
-        circle_problem(circle, capabilities[circle[0]].place, "requires") for circle in circles
-    )
-    _check_patterns(capabilities, universe, problems)
-    _check_handlers(capabilities, names, universe, problems)
-    problems.extend(mount_conflicts(capabilities.values()))
-    own_events = _own_events(capabilities, names, universe)
-    closures = _closures(order, graph, capabilities)
-    return Catalogue(
-        revision=0,
-        universe=universe,
-        capabilities=capabilities,
-        names=names,
-        own_events=own_events,
-        closures=closures,
-        base=tuple(sorted(c.id for c in capabilities.values() if c.always_included)),
-        scopes=_scopes(capabilities, closures, own_events, universe),
-    )
-
-
-class _Scopes(Mapping[str, Scope]):
-    """What each capability brings that waits for a review; computed when it is asked for.
-
-    Most questions ask for none, and a hash costs them what all else of a catalogue does.
-    """
-
-    def __init__(
-        self, capabilities: Mapping[str, Capability], find: Callable[[str], Scope]
-    ) -> None:
-        self._found: dict[str, Scope] = {}
-        self._find = find
-        self._names = {
-            name: None
-            for name, definition in sorted(capabilities.items())
-            if definition.security_review_required
-        }
-
-    def __getitem__(self, name: str) -> Scope:
-        if name not in self._names:
-            raise KeyError(name)
-        if name not in self._found:
-            self._found[name] = self._find(name)
-        return self._found[name]
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._names
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
-
-
-def _scopes(
-    capabilities: Mapping[str, Capability],
-    closures: Mapping[str, tuple[str, ...]],
-    own_events: Mapping[str, int],
-    universe: Universe,
-) -> Mapping[str, Scope]:
-    def find(name: str) -> Scope:
-        members = closures.get(name, ())
-        bits = 0
-        for member in members:
-            bits |= own_events[member]
-        return scope_of(members, capabilities, universe.names_in(bits))
-
-    return _Scopes(capabilities, find)
-
-
-def _names(capabilities: Mapping[str, Capability], problems: list[Problem]) -> dict[str, str]:
-    """Canonical ids by every name; a defined name is never taken over by an old one."""
-    names = {name: name for name in capabilities}
-    for definition in sorted(capabilities.values(), key=lambda c: c.id):
-        for ref in (*definition.aliases, *definition.replaces):
-            is_alias = ref in definition.aliases
-            if ref.name in capabilities and not is_alias:
-                continue  # `replaces` may name a capability that is still defined
-            if names.get(ref.name, definition.id) != definition.id:
-                message = f"{ref.name!r} already names the capability {names[ref.name]!r}"
-                problems.append(Problem(ref.place, "name_conflict", message, "choose another"))
-            else:
-                names[ref.name] = definition.id
-    return names
-
-
-def _check_requires(
-    capabilities: Mapping[str, Capability], names: Mapping[str, str], problems: list[Problem]
-) -> None:
-    for definition in capabilities.values():
-        for ref in definition.requires:
-            problems.extend(check_capability_ref(ref, capabilities, names))
-
-
-def check_capability_ref(
-    ref: Ref, capabilities: Mapping[str, Capability], names: Mapping[str, str]
-) -> list[Problem]:
-    """An unknown name is an error, an old one a warning."""
-    if ref.name not in names:
-        message = f"there is no capability {ref.name!r}"
-        hint = did_you_mean(ref.name, capabilities)
-        return [Problem(ref.place, "unknown_capability", message, hint)]
-    if ref.name not in capabilities:
-        message = f"{ref.name!r} is an old name of {names[ref.name]!r}"
-        hint = f"write {names[ref.name]!r}"
-        return [Problem(ref.place, "old_name", message, hint, severity="warning")]
-    return []
-
-
-def _check_patterns(
-    capabilities: Mapping[str, Capability], universe: Universe, problems: list[Problem]
-) -> None:
-    for definition in capabilities.values():
-        problems.extend(
-            dead_pattern(str(placed.pattern), placed.place, universe)
-            for placed in definition.event_patterns or ()
-            if not universe.granted_by(placed.pattern)
-        )
-        for ref in definition.claude_tools:
-            if ref.name not in KNOWN_MODEL_TOOLS:
-                problems.extend(_doubtful_tool(ref))
-
-
-def _check_handlers(
-    capabilities: Mapping[str, Capability],
-    names: Mapping[str, str],
-    universe: Universe,
-    problems: list[Problem],
-) -> None:
-    """Events whose handlers name a capability that lists its events, and not these."""
-    left_out: dict[str, list[str]] = {}
-    for event, spec in universe.specs.items():
-        definition = capabilities.get(names.get(spec.capability or "", ""))
-        patterns = definition.event_patterns if definition else None
-        if definition is None or patterns is None:
-            continue
-        bit = universe.bits_of([event])
-        if not any(universe.granted_by(placed.pattern) & bit for placed in patterns):
-            left_out.setdefault(definition.id, []).append(event)
-    for name, events in left_out.items():
-        definition = capabilities[name]
-        patterns = definition.event_patterns
-        place = patterns[0].place if patterns else definition.place
-        listed = ", ".join(map(repr, sorted(events)))
-        message = f"the event_patterns of {name!r} leave out {listed}, whose handlers name it"
-        hint = "add them, or remove event_patterns: then the handlers decide"
-        problems.append(Problem(place, "left_out_event", message, hint, severity="warning"))
+def mounts_of(grant: Grant, capabilities: Mapping[str, Capability]) -> dict[str, Mount]:
+    """The files that come with what a grant holds, by path."""
+    found: dict[str, Mount] = {}
+    for name in grant.capabilities:
+        definition = capabilities.get(name)
+        if definition is not None and definition.is_grantable:
+            for mount in definition.mounts:
+                found.setdefault(mount.path, mount)
+    return found
 
 
 def dead_pattern(text: str, place: Place, universe: Universe) -> Problem:
@@ -265,125 +212,33 @@ def dead_pattern(text: str, place: Place, universe: Universe) -> Problem:
     return Problem(place, "dead_pattern", message, hint, severity="warning")
 
 
-def _doubtful_tool(ref: Ref) -> list[Problem]:
-    hint = did_you_mean(ref.name, KNOWN_MODEL_TOOLS)
-    if not hint:
-        return []
-    message = f"{ref.name!r} is no model tool that we know"
-    return [Problem(ref.place, "unknown_model_tool", message, hint, severity="warning")]
+def _is_within(member: Member, known: Member) -> bool:
+    return (
+        member.terms == known.terms
+        and set(member.patterns) <= set(known.patterns)
+        and set(member.claude_tools) <= set(known.claude_tools)
+    )
 
 
-def _own_events(
-    capabilities: Mapping[str, Capability], names: Mapping[str, str], universe: Universe
-) -> dict[str, int]:
-    own = dict.fromkeys(capabilities, 0)
-    for definition in capabilities.values():
-        for placed in definition.event_patterns or ():
-            own[definition.id] |= universe.granted_by(placed.pattern)
-    for name, spec in universe.specs.items():
-        holder = capabilities.get(names.get(spec.capability or "", ""))
-        if holder is not None and holder.event_patterns is None:
-            own[holder.id] |= 1 << universe.index[name]
-    return own
+def _member(capability: Capability) -> Member:
+    return Member(
+        capability.id,
+        tuple(sorted(map(str, capability.event_patterns or ()))),
+        tuple(sorted(ref.name for ref in capability.claude_tools)),
+        _hash(
+            {
+                "resource_limits": capability.resource_limits.to_json(),
+                "system_prompt": capability.system_prompt,
+                "skills": sorted(capability.skills),
+                "mounts": [mount.to_json() for mount in capability.mounts],
+                "config_schema": capability.config_schema,
+            }
+        ),
+    )
 
 
-def _closures(
-    order: list[str], graph: Mapping[str, list[str]], capabilities: Mapping[str, Capability]
-) -> dict[str, tuple[str, ...]]:
-    found: dict[str, frozenset[str]] = {}
-    for name in order:
-        if not capabilities[name].is_grantable:
-            found[name] = frozenset()
-            continue
-        below = (found.get(required, frozenset()) for required in graph[name])
-        found[name] = frozenset((name,)).union(*below)
-    return {name: tuple(sorted(closure)) for name, closure in found.items()}
+def _hash(content: object) -> str:
+    import hashlib  # noqa: PLC0415 - 3 ms, and few capabilities need a review
 
-
-def dependencies_first(
-    graph: Mapping[str, Iterable[str]],
-) -> tuple[list[str], list[list[str]]]:
-    """Sort names so that each comes after what it refers to.
-
-    References to names outside the graph are passed over. Without recursion, so that a long chain
-    is no different from a short one.
-
-    Returns:
-        The order, and every circle that was met, each as a chain whose ends are the same name.
-    """
-    order: list[str] = []
-    circles: list[list[str]] = []
-    done: set[str] = set()
-    for start in sorted(graph):
-        if start not in done:
-            _walk(start, graph, done, order, circles)
-    return order, circles
-
-
-def _walk(
-    start: str,
-    graph: Mapping[str, Iterable[str]],
-    done: set[str],
-    order: list[str],
-    circles: list[list[str]],
-) -> None:
-    path = [start]
-    on_path = {start}
-    pending = [iter(sorted(graph[start]))]
-    while path:
-        following = next(pending[-1], None)
-        if following is None:
-            pending.pop()
-            name = path.pop()
-            on_path.discard(name)
-            done.add(name)
-            order.append(name)
-        elif following in on_path:
-            circles.append([*path[path.index(following) :], following])
-        elif following in graph and following not in done:
-            path.append(following)
-            on_path.add(following)
-            pending.append(iter(sorted(graph[following])))
-
-
-def circle_problem(circle: list[str], place: Place, word: str) -> Problem:
-    """The error that prints a circle as a chain."""
-    chain = " → ".join(circle)
-    return Problem(place, "cycle", f"{word} goes in a circle: {chain}", "cut one of these links")
-
-
-def mount_conflicts(definitions: Iterable[Capability]) -> list[Problem]:
-    """Mounts that nobody could hold together: of one path, or one below the other."""
-    ordered = sorted(definitions, key=lambda one: one.id)
-    first: dict[str, str] = {}
-    for definition in reversed(ordered):
-        first.update((mount.path, definition.id) for mount in definition.mounts)
-    problems = []
-    seen: set[str] = set()
-    for definition in ordered:
-        for mount in definition.mounts:
-            above = [path for path in parents(mount.path) if path in first]
-            if mount.path in seen:
-                above.append(mount.path)
-            seen.add(mount.path)
-            problems += [
-                Problem(
-                    definition.place,
-                    "mount_conflict",
-                    f"{mount.path!r} cannot be mounted: {first[path]!r} mounts {path!r}",
-                    "choose another path",
-                )
-                for path in above
-            ]
-    return problems
-
-
-def mounts_of(grant: Grant, capabilities: Mapping[str, Capability]) -> dict[str, Mount]:
-    """The files that come with what a grant holds, by path."""
-    found: dict[str, Mount] = {}
-    for name in grant.capabilities:
-        definition = capabilities.get(name)
-        if definition is not None and definition.is_grantable:
-            for mount in definition.mounts:
-                found.setdefault(mount.path, mount)
-    return found
+    # Sets have no order of their own: without sorting, each process would have its own hash.
+    return hashlib.sha256(msgspec.json.encode(content, order="deterministic")).hexdigest()

@@ -1,22 +1,48 @@
-"""What is wrong with a profile, and what is merely worth saying about it.
+"""A profile merged and checked: what is wrong with it, and what is merely worth saying.
 
 The configuration of a capability stands in a file or in a request; whether its schema is content is
 checked here and nowhere later. A capability without a schema takes no configuration.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from remit.model.composition import KNOWN_MODEL_TOOLS, Composition, Flag, ToolEntry
+from remit.errors import REQUEST, DefinitionError, Place, Problem, Severity, by_place
+from remit.model.composition import Composition, Flag, Scalar
 from remit.model.event import SEARCH
 from remit.model.grant import Grant
-from remit.model.names import did_you_mean
-from remit.model.place import REQUEST, Place, Problem, Severity
+from remit.model.names import KNOWN_MODEL_TOOLS, ToolEntry, did_you_mean
 from remit.model.schema import config_mistakes, shown
 from remit.model.upstream import NAMESPACE
 from remit.policy.catalogue import Catalogue, dead_pattern
-from remit.policy.layers import Layer
+from remit.policy.layers import Layer, bind, flatten
+
+Merged = dict[str, dict[str, Layer]]
+"""Layers by the values of the variables under which they were merged: long chains merge once."""
+
+
+def layer_of(
+    catalogue: Catalogue, profile: str, given: Mapping[str, Scalar], merged: Merged | None = None
+) -> tuple[Layer, dict[str, Scalar]]:
+    """A profile merged with all it builds on, and the values of its variables.
+
+    Raises:
+        NotFoundError: there is no such profile.
+        InvalidDataError: a variable does not fit its declaration.
+        DefinitionError: a value makes an entry of a tool list unreadable.
+    """
+    composition = catalogue.composition(profile)
+    environment = bind(catalogue.variables[profile], given)
+    problems: list[Problem] = []
+    layers = {} if merged is None else merged.setdefault(repr(sorted(environment.items())), {})
+    layer = flatten(catalogue.lineages[profile], environment, catalogue.names, problems, layers)
+    problems += check_entries(catalogue, composition, layer)
+    problems += (missing.problem for missing in missing_configs(catalogue, layer))
+    errors = [problem for problem in problems if problem.is_error]
+    if errors:
+        raise DefinitionError(sorted(errors, key=by_place))
+    return layer, environment
 
 
 def check_entries(catalogue: Catalogue, composition: Composition, layer: Layer) -> list[Problem]:

@@ -5,32 +5,25 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from remit.errors import NotFoundError
-from remit.model.capability import Ref
-from remit.model.composition import Composition, Definitions, Scalar, Variable
-from remit.model.event import Effect, PlacedEffect, least
+from remit.errors import REQUEST, DefinitionError, Problem, by_place
+from remit.model.composition import Composition, Scalar, Variable
+from remit.model.event import Universe
 from remit.model.grant import Grant
-from remit.model.names import did_you_mean
-from remit.model.place import REQUEST, DefinitionError, Problem, by_place
-from remit.policy.catalogue import (
-    Catalogue,
+from remit.model.limits import Effect, PlacedEffect, least
+from remit.model.names import Ref, did_you_mean
+from remit.policy.capabilities import (
+    add_runtime_capabilities,
     check_capability_ref,
     circle_problem,
     compile_capabilities,
     dependencies_first,
 )
-from remit.policy.checks import check_entries, grant_warnings, missing_configs, written_problems
-from remit.policy.layers import Layer, bind, flatten
+from remit.policy.catalogue import Approval, Catalogue, Definitions
+from remit.policy.checks import Merged, grant_warnings, layer_of, written_problems
 from remit.policy.resolve import make_grant
-from remit.policy.review import Approval
-from remit.policy.runtime_capabilities import add_runtime_capabilities
-from remit.policy.universe import Universe
 
 _ABOUT_CAPABILITIES = ("unknown_capability", "dead_denial", "dead_approval")
 """Errors that mean nothing while the capabilities themselves could not be read."""
-
-Merged = dict[str, dict[str, Layer]]
-"""Layers by the values of the variables under which they were merged: long chains merge once."""
 
 
 def compile_definitions(
@@ -108,37 +101,6 @@ def _check_composition(
             problems += written_problems(catalogue, flag)
 
 
-def layer_of(
-    catalogue: Catalogue, profile: str, given: Mapping[str, Scalar], merged: Merged | None = None
-) -> tuple[Layer, dict[str, Scalar]]:
-    """A profile merged with all it builds on, and the values of its variables.
-
-    Raises:
-        NotFoundError: there is no such profile.
-        InvalidDataError: a variable does not fit its declaration.
-        DefinitionError: a value makes an entry of a tool list unreadable.
-    """
-    composition = _known(catalogue, profile)
-    environment = bind(catalogue.variables[profile], given)
-    problems: list[Problem] = []
-    layers = {} if merged is None else merged.setdefault(repr(sorted(environment.items())), {})
-    layer = flatten(catalogue.lineages[profile], environment, catalogue.names, problems, layers)
-    problems += check_entries(catalogue, composition, layer)
-    problems += (missing.problem for missing in missing_configs(catalogue, layer))
-    errors = [problem for problem in problems if problem.is_error]
-    if errors:
-        raise DefinitionError(sorted(errors, key=by_place))
-    return layer, environment
-
-
-def _known(catalogue: Catalogue, profile: str) -> Composition:
-    if profile not in catalogue.compositions:
-        raise NotFoundError(
-            f"there is no profile {profile!r}", hint=did_you_mean(profile, catalogue.compositions)
-        )
-    return catalogue.compositions[profile]
-
-
 def _resolve(
     catalogue: Catalogue,
     profile: str,
@@ -170,9 +132,8 @@ def resolve(
         InvalidDataError: a variable does not fit its declaration.
         DefinitionError: a variable's value cannot stand where the profile uses it.
     """
-    _known(catalogue, profile)
     if not variables and max_effect is None:
-        return catalogue.grants[profile]
+        return catalogue.grant(profile)
     return _resolve(catalogue, profile, variables or {}, ceiling=max_effect)
 
 

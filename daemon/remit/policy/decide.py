@@ -8,12 +8,11 @@ from collections.abc import Iterable
 
 import msgspec
 
-from remit.errors import InvalidDataError, InvalidPatternError
-from remit.model.composition import ToolEntry
-from remit.model.event import GRANTED, Effect, Reason
+from remit.errors import REQUEST, InvalidDataError, InvalidPatternError
+from remit.model.event import GRANTED, Reason
 from remit.model.grant import Grant, Narrowing, Session
-from remit.model.names import EventPattern, did_you_mean
-from remit.model.place import REQUEST
+from remit.model.limits import Effect
+from remit.model.names import EventPattern, ToolEntry, did_you_mean
 from remit.policy.catalogue import Catalogue
 
 _ALL = EventPattern("", exact=False)

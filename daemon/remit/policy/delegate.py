@@ -1,16 +1,21 @@
-"""What an agent may be given: a profile with its own changes, and never more than its parent."""
+"""What an agent may be given: a profile with its own changes, and never more than its parent.
 
-from collections.abc import Iterable
+INVARIANT: nobody gets through a capability that was made at run time what its author does not hold
+at that moment. What it could give is a share beside the grant, and is added only under the present
+rights of the author.
+"""
+
+from collections.abc import Callable, Iterable
 
 import msgspec
 
-from remit.errors import InvalidDataError, NotFoundError
-from remit.model.agent import AgentSpec
-from remit.model.capability import Ref
-from remit.model.composition import Composition, Flag, Part, Scalar, Template, ToolEntry
-from remit.model.grant import Grant
-from remit.model.names import did_you_mean
-from remit.model.place import REQUEST, Problem
+from remit.errors import REQUEST, InvalidDataError, Problem
+from remit.model.composition import Composition, Flag, Part, Scalar
+from remit.model.grant import Grant, Share
+from remit.model.launch import Template
+from remit.model.limits import NO_LIMITS, Limits
+from remit.model.names import Ref, ToolEntry
+from remit.model.principal import AgentSpec
 from remit.policy.catalogue import Catalogue
 from remit.policy.checks import MissingConfig, check_entries, grant_warnings, missing_configs
 from remit.policy.decide import confine
@@ -60,11 +65,10 @@ def resolve_agent(
         NotFoundError: the profile is not there.
         InvalidDataError: a capability, tool or variable cannot be used.
     """
-    if spec.profile and spec.profile not in catalogue.compositions:
-        hint = did_you_mean(spec.profile, catalogue.compositions)
-        raise NotFoundError(f"there is no profile {spec.profile!r}", hint=hint)
     if spec.profile and not spec.is_changed:
-        return catalogue.grants[spec.profile]
+        return catalogue.grant(spec.profile)
+    if spec.profile:
+        catalogue.composition(spec.profile)
     layer, environment = agent_layer(catalogue, spec, lives=lives)
     return make_grant(catalogue, _named(catalogue, spec), layer, environment, reviewed)
 
@@ -214,3 +218,50 @@ def _changes(spec: AgentSpec) -> Composition:
 
 def _texts(entries: Iterable[str]) -> tuple[Template, ...]:
     return tuple(Template(entry, REQUEST) for entry in entries)
+
+
+Ceiling = Callable[[str, str], Grant | None]
+"""What an author, by name and key, holds without anything made at run time; None: everything."""
+
+
+def with_shares(catalogue: Catalogue, grant: Grant, ceiling_of: Ceiling) -> Grant:
+    """A grant with what the authors of its shares hold of them now."""
+    found = msgspec.structs.replace(grant, shares=())
+    for share in grant.shares:
+        found = _added(catalogue, found, share, ceiling_of(share.author, share.author_key))
+    return found
+
+
+def present_share(share: Share, ceiling: Grant | None) -> tuple[int, frozenset[str]]:
+    """The events and model tools of a share that its author holds now."""
+    if ceiling is None:
+        return share.bits, share.claude_tools
+    return share.bits & ceiling.bits, share.claude_tools & ceiling.claude_tools
+
+
+def _added(catalogue: Catalogue, grant: Grant, share: Share, ceiling: Grant | None) -> Grant:
+    if catalogue.runtime_capabilities[share.capability].inert or (
+        ceiling is not None and not ceiling.bits
+    ):
+        held = tuple(name for name in grant.capabilities if name != share.capability)
+        return msgspec.structs.replace(grant, capabilities=held)  # its words and files go as well
+    bits, tools = present_share(share, ceiling)
+    universe = catalogue.universe
+    fresh = bits & ~grant.bits
+    waiting = frozenset(universe.names_in(fresh & share.waiting))
+    limits = NO_LIMITS
+    if ceiling is not None:
+        # What the author may do only with an approval, or in a part of the state, nobody does
+        # through it without.
+        waiting |= ceiling.approval_required.intersection(universe.names_in(fresh))
+        limits = Limits(state_prefixes=ceiling.limits.state_prefixes) if fresh else limits
+    return msgspec.structs.replace(
+        grant,
+        bits=grant.bits | bits,
+        events=grant.events.union(universe.names_in(fresh)),
+        exposed=grant.exposed.union(universe.names_in(bits & share.exposed)),
+        pinned=grant.pinned.union(universe.names_in(bits & share.pinned)),
+        claude_tools=grant.claude_tools | tools,
+        approval_required=grant.approval_required | waiting,
+        limits=grant.limits.smallest(limits),
+    )

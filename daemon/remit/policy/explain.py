@@ -8,15 +8,13 @@ from typing import Any
 
 import msgspec
 
-from remit.model.agent import Agent
+from remit.errors import REQUEST, Place
 from remit.model.capability import Capability
 from remit.model.composition import Scalar
 from remit.model.event import Reason
 from remit.model.names import EventName
-from remit.model.place import REQUEST, Place
 from remit.policy.catalogue import Catalogue
-from remit.policy.compile import layer_of
-from remit.policy.delegate import agent_layer
+from remit.policy.checks import layer_of
 from remit.policy.layers import Layer
 from remit.policy.queries import (
     NearMiss,
@@ -29,10 +27,8 @@ from remit.policy.queries import (
 )
 from remit.policy.resolve import (
     RefusalPatterns,
-    chosen,
     gated_capabilities,
     hold,
-    lets_through,
     refusals,
 )
 
@@ -97,19 +93,6 @@ def explain(
     return explain_layer(catalogue, profile, layer, event)
 
 
-def explain_agent(catalogue: Catalogue, agent: Agent, event: str) -> Explanation:
-    """Explain a decision about an event in the profile and the changes of an agent.
-
-    What its ancestors cut is not looked at.
-
-    Raises:
-        RemitError: the profile is gone, or does not fit the changes any more.
-    """
-    layer, _ = agent_layer(catalogue, agent.spec, lives=True)
-    reviewed = catalogue.reviewed_for(agent.id, agent.public_key)
-    return explain_layer(catalogue, agent.spec.profile, layer, event, reviewed)
-
-
 def explain_layer(
     catalogue: Catalogue,
     profile: str,
@@ -130,7 +113,7 @@ def explain_layer(
     refused = refusals(catalogue, layer, held, gated)
     above = (
         ()
-        if granted_by and lets_through(catalogue, layer.max_effect, name)
+        if granted_by and catalogue.universe.lets_through(layer.max_effect, name)
         else _ceiling(layer, refused, name)
     )
     pending = () if granted_by else _pending(catalogue, held.pending, gated, layer, name)
@@ -199,7 +182,7 @@ def _paths(
     """How each active capability is reached: the line that switches one on, then requires."""
     paths: dict[str, tuple[str, ...]] = {
         root: (*_switch(catalogue, profile, layer, root), root)
-        for root in chosen(catalogue, layer)
+        for root in catalogue.roots(layer.flags)
         if root in active
     }
     frontier = list(paths)

@@ -12,24 +12,11 @@ from typing import Any
 
 import msgspec
 
-from remit.errors import InvalidDataError, InvalidPatternError
-from remit.model.agent import BLANK, Launch, PlacedLaunch
-from remit.model.composition import (
-    Composition,
-    Condition,
-    Flag,
-    LauncherText,
-    Part,
-    Scalar,
-    Template,
-    ToolEntry,
-    Variable,
-    same_value,
-)
-from remit.model.event import EXPOSURES, PlacedEffect, PlacedExposure, least
-from remit.model.limits import NO_LIMITS, Limits
-from remit.model.names import did_you_mean
-from remit.model.place import Place, Problem
+from remit.errors import InvalidDataError, InvalidPatternError, Place, Problem
+from remit.model.composition import Composition, Condition, Flag, Part, Scalar, Variable, same_value
+from remit.model.launch import BLANK, Launch, LauncherText, PlacedLaunch, Template
+from remit.model.limits import EXPOSURES, NO_LIMITS, Limits, PlacedEffect, PlacedExposure, least
+from remit.model.names import ToolEntry, did_you_mean
 
 _SAFE_IN_TOOLS = re.compile(r"[a-z0-9][a-z0-9_.-]*")
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from typing import Any
 
-from remit.model.place import Place, Problem, by_place
+from remit.errors import Place, Problem, by_place
+from remit.model.event import Universe
 from remit.policy.catalogue import Catalogue
 from remit.policy.tool_names import conflicts, tool_names
-from remit.policy.universe import Universe
 
 Finding = dict[str, Any]
 

@@ -6,10 +6,9 @@ from typing import Any
 
 import msgspec
 
-from remit.model.agent import NO_LAUNCH, Launch
-from remit.model.event import Effect, is_looser
 from remit.model.grant import Grant
-from remit.model.limits import is_wider
+from remit.model.launch import NO_LAUNCH, Launch
+from remit.model.limits import Effect, is_looser, is_wider
 
 MOST_AGENTS = 1_000
 """How many agents an answer names; the summary counts all of them."""

@@ -9,14 +9,11 @@ from typing import Any
 
 import msgspec
 
-from remit.errors import NotFoundError
-from remit.model.event import PlacedEffect
-from remit.model.limits import NO_LIMITS
+from remit.errors import NotFoundError, Place
+from remit.model.limits import NO_LIMITS, PlacedEffect
 from remit.model.names import EventName, EventPattern, did_you_mean, nearest
-from remit.model.place import Place
 from remit.policy.catalogue import Catalogue
 from remit.policy.layers import Layer
-from remit.policy.resolve import chosen, lets_through
 
 _NEAR = 5
 
@@ -174,7 +171,7 @@ def _reviews(catalogue: Catalogue, profile: str, capability: str) -> list[str]:
 def obstacles_to(catalogue: Catalogue, layer: Layer, event: str) -> tuple[Obstacle, ...]:
     """What looks as if it gave an event that exists, and does not."""
     found = [*_idle(catalogue, layer, event), *_too_wide(catalogue, layer, event)]
-    if layer.max_effect and not lets_through(catalogue, layer.max_effect, event):
+    if layer.max_effect and not catalogue.universe.lets_through(layer.max_effect, event):
         message = _excess_of(catalogue, layer.max_effect, event)
         found.insert(
             0, Obstacle("max_effect", message, _way_out(catalogue, event), layer.max_effect.place)
@@ -209,7 +206,7 @@ def _too_wide(catalogue: Catalogue, layer: Layer, event: str) -> Iterator[Obstac
     patterns = [(e.text, e.place) for e in layer.allowed if e.pattern and not e.pattern.exact]
     patterns += [
         (str(placed.pattern), placed.place)
-        for name in chosen(catalogue, layer)
+        for name in catalogue.roots(layer.flags)
         for member in catalogue.closures[name]
         for placed in catalogue.capabilities[member].event_patterns or ()
         if not placed.pattern.exact

@@ -13,14 +13,13 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from remit.model.composition import Composition, Scalar, ToolEntry
-from remit.model.event import PlacedEffect, Reason
+from remit.model.composition import Composition, Scalar
+from remit.model.event import Reason, Universe
 from remit.model.grant import Grant, Share
-from remit.model.limits import NO_LIMITS, Limits
-from remit.model.names import EventName, EventPattern
+from remit.model.limits import NO_LIMITS, Limits, PlacedEffect
+from remit.model.names import EventName, EventPattern, ToolEntry
 from remit.policy.catalogue import Catalogue, CompiledRuntimeCapability
 from remit.policy.layers import Layer
-from remit.policy.universe import Universe
 
 
 class Holding(msgspec.Struct, frozen=True):
@@ -52,7 +51,7 @@ def hold(
 
     `reviewed` were approved for the agent whose layer this is, beside what its profile has.
     """
-    roots = chosen(catalogue, layer)
+    roots = catalogue.roots(layer.flags)
     wanted = frozenset().union(*(catalogue.closures[root] for root in roots))
     waiting = wanted.intersection(gated_capabilities(catalogue, profile, reviewed))
     if not waiting:
@@ -70,13 +69,6 @@ def hold(
                 continue  # what it requires it gives by itself, and only as far as its author may
             frontier += (catalogue.names[r.name] for r in catalogue.capabilities[name].requires)
     return Holding(tuple(sorted(active)), tuple(sorted(pending)))
-
-
-def chosen(catalogue: Catalogue, layer: Layer) -> tuple[str, ...]:
-    """The base and the capabilities that are switched on, by canonical id, as far as grantable."""
-    switched_on = (name for name, flag in layer.flags.items() if flag.on)
-    roots = {*switched_on, *catalogue.base}
-    return tuple(sorted(n for n in roots if catalogue.capabilities[n].is_grantable))
 
 
 def make_grant(
@@ -104,7 +96,7 @@ def make_grant(
         tools -= {ref.name for ref in catalogue.capabilities[name].claude_tools} - held_tools
     denied = covered_bits(catalogue, layer.disallowed)
     tools -= _denied_tools(layer.disallowed, tools)
-    cut = bits & beyond(catalogue, layer.max_effect)
+    cut = bits & catalogue.universe.above(layer.max_effect)
     cut_tools = frozenset(tools) if layer.max_effect else frozenset()
     bits &= ~(denied | cut)
     exposed &= bits & ~universe.pushed
@@ -178,7 +170,7 @@ def _shares(
     offers = {name: known[name] for name in holding.active if name in known}
     if not offers:
         return ()
-    shut = covered_bits(catalogue, layer.disallowed) | beyond(catalogue, layer.max_effect)
+    shut = covered_bits(catalogue, layer.disallowed) | catalogue.universe.above(layer.max_effect)
     tools: set[str] = set()
     for name in gated:
         shut |= catalogue.own_events[name] & ~held_bits
@@ -317,17 +309,6 @@ def _patterns_of(catalogue: Catalogue, names: Iterable[str]) -> tuple[EventPatte
         else:
             patterns += [catalogue.universe.present(placed.pattern) for placed in listed]
     return tuple(patterns)
-
-
-def beyond(catalogue: Catalogue, ceiling: PlacedEffect | None) -> int:
-    """The bits of all events that a ceiling takes away."""
-    universe = catalogue.universe
-    return universe.everything & ~universe.at_most[ceiling.effect] if ceiling else 0
-
-
-def lets_through(catalogue: Catalogue, ceiling: PlacedEffect | None, event: str) -> bool:
-    """Tell whether an event does no more than a ceiling lets it."""
-    return not beyond(catalogue, ceiling) & catalogue.universe.bits_of([event])
 
 
 def refusal_patterns(

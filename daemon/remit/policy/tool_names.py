@@ -20,10 +20,10 @@ from weakref import WeakKeyDictionary
 import msgspec
 
 from remit.model.descriptor import CALL_TOOL, META_TOOL
-from remit.model.event import Effect, EventSpec
+from remit.model.event import EventSpec, Universe
+from remit.model.limits import Effect
 from remit.model.names import SEGMENT, EventName, parse_event_name
 from remit.model.upstream import NAMESPACE, Upstream, UpstreamTool
-from remit.policy.universe import Universe
 
 _UPSTREAM = f"{NAMESPACE}:"
 _RESERVED = frozenset({META_TOOL, CALL_TOOL})

@@ -17,8 +17,7 @@ from typing import Literal
 
 import msgspec
 
-from remit.text.confusables import fold_mixed
-from remit.text.plain_text import LINE_BREAKS, unseen_spans
+from remit.text.unicode import LINE_BREAKS, fold_mixed, unseen_spans
 
 OPEN, CLOSE = "‹", "›"  # noqa: RUF001 - they look like brackets of a tag and are none
 

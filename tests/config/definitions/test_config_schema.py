@@ -5,7 +5,7 @@ from tests.fakes import texts
 from tests.policy.catalogues import universe_of_names
 
 from remit.config.definitions.files import Files, parse_definitions
-from remit.model.place import DefinitionError, Problem
+from remit.errors import DefinitionError, Problem
 from remit.policy.compile import compile_definitions
 
 CATALOGUE = """  fetch:

@@ -8,7 +8,7 @@ from tests.policy.texts import CAPABILITIES, EVENTS, refused, told, underlined, 
 from remit.config.definitions.files import MAX_FILES, Files, edited, parse_definitions, read_files
 from remit.config.strict.kinds import MAX_PROBLEMS
 from remit.config.strict.yaml import MAX_BYTES
-from remit.model.place import DefinitionError, Problem
+from remit.errors import DefinitionError, Problem
 from remit.policy.compile import compile_definitions
 
 CATALOGUE = """capabilities:

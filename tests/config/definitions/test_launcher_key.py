@@ -7,8 +7,8 @@ from tests.policy.texts import files_of, told
 
 from remit.app.schemas import composition_schema
 from remit.config.definitions.files import parse_definitions
-from remit.model.composition import LauncherText, Template
-from remit.model.place import Place
+from remit.errors import Place
+from remit.model.launch import LauncherText, Template
 
 FULL = """{command: /bin/agent, args: [-v, "{{team}}"], env: {TEAM: "{{team}}"},
   cwd: /srv, restart: on_failure, max_restarts: 2}"""

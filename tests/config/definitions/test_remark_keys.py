@@ -12,7 +12,7 @@ from tests.policy.catalogues import World, definitions_of, universe_of_world, wo
 from tests.policy.texts import CAPABILITIES, compiled, refused, told
 
 from remit.app.schemas import capability_schema, composition_schema
-from remit.config.definitions.remarks import MAX_METADATA_BYTES, MAX_METADATA_DEPTH
+from remit.config.definitions.capabilities import MAX_METADATA_BYTES, MAX_METADATA_DEPTH
 from remit.policy.compile import compile_definitions
 
 REMARKS = "version: 1.10\nauthor: the team\nmetadata: {tags: [a, 1, true, ~], of: {who: x}}\n"

@@ -11,7 +11,7 @@ from remit.config.strict.frontmatter import (
     split_frontmatter,
 )
 from remit.config.strict.yaml import to_json
-from remit.model.place import Problem
+from remit.errors import Problem
 
 
 def problem_of(raw: bytes) -> Problem:

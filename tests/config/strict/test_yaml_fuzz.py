@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from tests.policy.texts import CAPABILITIES, EVENTS, universe_of
 
 from remit.config.definitions.files import Files, parse_definitions
-from remit.model.place import DefinitionError
+from remit.errors import DefinitionError
 from remit.policy.compile import compile_definitions
 
 PROFILE = """name: p

@@ -3,7 +3,7 @@
 import pytest
 
 from remit.config.strict.yaml import MAX_BYTES, MAX_DEPTH, MAX_NODES, parse_yaml, read_text
-from remit.model.place import Problem
+from remit.errors import Problem
 
 
 def refusal(raw: bytes) -> Problem:

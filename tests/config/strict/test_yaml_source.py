@@ -6,7 +6,7 @@ import pytest
 from tests.policy.texts import files_of, told
 
 from remit.config.definitions.files import parse_definitions, read_files
-from remit.model.composition import Definitions
+from remit.policy.catalogue import Definitions
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import pytest
 
 from remit.config.strict.yaml import JsonScalar, Mapping, Scalar, Sequence, parse_yaml, to_json
-from remit.model.place import Problem
+from remit.errors import Problem
 
 
 def refusal(text: str | bytes) -> Problem:

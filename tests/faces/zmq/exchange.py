@@ -14,7 +14,7 @@ from tests.fakes import Desk, built_in_handlers, starter_files
 
 from remit.faces.zmq.face import serve
 from remit.faces.zmq.limits import SocketLimits
-from remit.model.agent import Agent, AgentSpec
+from remit.model.principal import Agent, AgentSpec
 from remit_client.keys import Key, new_key
 from remit_client.wire import Push
 

@@ -10,8 +10,8 @@ from tests.faces.zmq.world import Wire, until, world
 
 from remit.faces.zmq.frames import PushFrame
 from remit.faces.zmq.limits import SocketLimits
-from remit.model.agent import Agent, AgentSpec
 from remit.model.event import Notice
+from remit.model.principal import Agent, AgentSpec
 from remit_client.wire import Push
 
 

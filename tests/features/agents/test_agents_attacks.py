@@ -11,7 +11,7 @@ from remit.kernel.authority.fleet import Fleet
 from remit.kernel.authority.keyring import KeyRing
 from remit.kernel.dispatch.context import Context
 from remit.kernel.store.records import AgentRecord
-from remit.model.agent import Agent, AgentSpec
+from remit.model.principal import Agent, AgentSpec
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ import pytest
 from remit.config.definitions.launchers import Commands
 from remit.errors import DeniedError, InvalidDataError, RemitError
 from remit.features.agents.launcher import Launcher, LaunchFolders
-from remit.model.agent import Launch, LaunchEntry
+from remit.model.launch import Launch, LaunchEntry
 
 LIMIT = 15
 

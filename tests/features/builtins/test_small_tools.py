@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from tests.fakes import built_in_handlers
 from tests.features.desks import Office
 
+from remit.model.event import make_universe
 from remit.policy.tool_names import tool_names
-from remit.policy.universe import make_universe
 
 
 @pytest.fixture

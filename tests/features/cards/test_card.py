@@ -3,6 +3,7 @@
 import pytest
 
 from remit.config.strict.kinds import Report
+from remit.errors import Place, Problem
 from remit.features.cards.card import (
     MAX_CARD_BYTES,
     MAX_KEYWORD,
@@ -13,7 +14,6 @@ from remit.features.cards.card import (
     parse_day_span,
     read_card_file,
 )
-from remit.model.place import Place, Problem
 
 KEYS = {
     "id": "token-economy",

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from tests.fakes import Desk, built_in_handlers, starter_files, texts
 from tests.features.discovery.catalogues import skill
 
+from remit.errors import Place, Problem
 from remit.features.discovery.counting import make_counter
 from remit.features.discovery.service import Finder, Gathered
 from remit.kernel.dispatch.handler import Handler
 from remit.model.descriptor import Descriptor
-from remit.model.place import Place, Problem
 
 PROFILES = ("minimal", "observer", "executor", "coordinator", "administrator")
 

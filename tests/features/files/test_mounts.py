@@ -5,9 +5,9 @@ import pytest
 from tests.fakes import Desk, built_in_handlers, texts
 from tests.features.desks import Office
 
+from remit.errors import DefinitionError
 from remit.kernel.store.records import FileLimits
-from remit.model.agent import AgentSpec
-from remit.model.place import DefinitionError
+from remit.model.principal import AgentSpec
 
 GUIDE = "/docs/guide.md"
 NOTES = "/docs/notes.md"

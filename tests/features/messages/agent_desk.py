@@ -7,7 +7,7 @@ from tests.listeners import FakePost, Listener
 
 from remit.config.definitions.files import Files
 from remit.kernel.dispatch.call import Call
-from remit.model.agent import Agent, AgentSpec
+from remit.model.principal import Agent, AgentSpec
 from remit_client.wire import Answer, Request
 
 

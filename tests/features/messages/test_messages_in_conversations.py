@@ -4,7 +4,7 @@ import pytest
 from tests.features.messages.agent_desk import AgentDesk, Line
 
 from remit.kernel.bus import conversations
-from remit.model.agent import Agent, AgentSpec
+from remit.model.principal import Agent, AgentSpec
 
 
 @pytest.fixture

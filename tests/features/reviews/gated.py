@@ -15,8 +15,7 @@ from remit.kernel.authority.keyring import KeyRing
 from remit.kernel.authority.revision import Authority, HandlerTable
 from remit.kernel.dispatch.dispatcher import Dispatcher
 from remit.kernel.dispatch.registry import Registry
-from remit.model.agent import Agent, AgentSpec
-from remit.model.principal import OPERATOR, Principal
+from remit.model.principal import OPERATOR, Agent, AgentSpec, Principal
 from remit_client.wire import Answer
 
 CATALOGUE = """\

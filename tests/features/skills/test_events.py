@@ -16,7 +16,7 @@ from tests.features.skills.skill_folder import TIDES, SkillFolder
 
 from remit.features.skills import files as skill_files
 from remit.features.skills import files as skill_folder
-from remit.model import requests
+from remit.model import schema
 from remit.text.words import estimate_tokens
 
 
@@ -239,7 +239,7 @@ async def test_a_long_list_comes_in_pages_that_fit_into_a_message(
     for number in range(5):
         site.skill(f"s{number}")
     whole = await site.listed()
-    for limit, room in ((2, requests.BODY_BYTES), (100, 1)):
+    for limit, room in ((2, schema.BODY_BYTES), (100, 1)):
         monkeypatch.setattr("remit.features.skills.views.BODY_BYTES", room)
         pages: list[dict[str, Any]] = []
         after: str | None = ""

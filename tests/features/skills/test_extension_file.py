@@ -1,9 +1,9 @@
 """extensions.yaml: one bad entry is left out, the others stay."""
 
 from remit.config.strict.kinds import Report
+from remit.errors import Problem
 from remit.features.skills.extension_file import read_extension_file
 from remit.model.descriptor import Descriptor
-from remit.model.place import Problem
 
 
 def read(text: str) -> tuple[tuple[Descriptor, ...], list[Problem]]:

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from remit.config.strict.frontmatter import MAX_MARKDOWN
+from remit.errors import DefinitionError
 from remit.features.skills.files import ContentReader
 from remit.model.descriptor import SourceRef
-from remit.model.place import DefinitionError
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ import pytest
 
 from remit.app.schemas import manifest_schema
 from remit.config.strict.kinds import Report
+from remit.errors import Problem
 from remit.features.skills.manifest_file import read_manifest_file
 from remit.model.descriptor import Descriptor, Parameter
-from remit.model.place import Problem
 
 START = "name: docs\nkind: tool\ndescription: Finds documents\n"
 

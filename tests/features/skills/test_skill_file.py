@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from remit.config.strict.kinds import Report
+from remit.errors import Problem
 from remit.features.skills.skill_file import read_skill_file, shown_name
 from remit.model.descriptor import Descriptor
-from remit.model.place import Problem
 
 
 def read(text: str, folder: str = "/caps/my-skill") -> Descriptor:

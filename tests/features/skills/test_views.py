@@ -2,10 +2,10 @@
 
 import pytest
 
+from remit.errors import Place
 from remit.features.skills.views import bind_skills, binding_problems
 from remit.model.capability import Capability
 from remit.model.descriptor import NOBODY, Descriptor
-from remit.model.place import Place
 
 HERE = Place("capabilities.yaml")
 

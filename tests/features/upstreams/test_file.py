@@ -8,6 +8,7 @@ import pytest
 from remit.app.schemas import SCHEMAS
 from remit.config.settings.home import Home
 from remit.config.settings.load import load_settings
+from remit.errors import DefinitionError
 from remit.features.upstreams.file import (
     MAX_UPSTREAMS,
     UpstreamFile,
@@ -17,7 +18,6 @@ from remit.features.upstreams.file import (
     upstreams_path,
 )
 from remit.features.upstreams.secrets import looks_secret
-from remit.model.place import DefinitionError
 from remit.model.upstream import Upstream
 
 HOSTILE = "tr0ub4dor-and-3-more"

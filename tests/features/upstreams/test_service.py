@@ -8,10 +8,10 @@ import msgspec
 import pytest
 from tests.outside_desk import OutsideDesk
 
+from remit.errors import DefinitionError, Place, Problem
 from remit.features.upstreams.client.state import CallOutcome, Health
 from remit.features.upstreams.service import Upstreams
 from remit.kernel.dispatch.call import Call
-from remit.model.place import DefinitionError, Place, Problem
 from remit.model.principal import OPERATOR, Cause
 from remit.model.upstream import Upstream, UpstreamTool
 from remit_client.wire import Answer, Progress, Request

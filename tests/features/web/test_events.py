@@ -15,9 +15,8 @@ from remit.features.web.events import OF_ONE_TREE
 from remit.features.web.page import CONTENT_BYTES, LEFT_OUT
 from remit.kernel.dispatch.loading import load_handlers
 from remit.kernel.dispatch.registry import REGISTRY
-from remit.model.agent import Agent, AgentSpec
 from remit.model.paths import HostRules, WebAccess
-from remit.model.principal import OPERATOR, Principal
+from remit.model.principal import OPERATOR, Agent, AgentSpec, Principal
 
 EVENT = "web:web_fetch"
 MODULES = ("remit.features.web.events", "remit.features.audit.events")

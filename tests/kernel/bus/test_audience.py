@@ -14,10 +14,9 @@ from tests.listeners import FakePost, Listener
 from remit.config.definitions.files import Files
 from remit.kernel.bus import delivery as couriers
 from remit.kernel.bus.delivery import Delivery
-from remit.model.agent import Agent, AgentSpec
 from remit.model.grant import Narrowing, Session
 from remit.model.names import EventPattern
-from remit.model.principal import OPERATOR_ID
+from remit.model.principal import OPERATOR_ID, Agent, AgentSpec
 
 EVENT = "system:stats"
 """The event that only the capability `web` gives."""

@@ -11,9 +11,9 @@ from tests.listeners import FakePost, Listener
 
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.registry import Registry
-from remit.model.agent import Agent, AgentSpec
 from remit.model.event import Notice
 from remit.model.names import EventPattern
+from remit.model.principal import Agent, AgentSpec
 
 CATALOGUE = """
   talk: {description: x, event_patterns: [message:publish, message:subscribe, message:direct]}

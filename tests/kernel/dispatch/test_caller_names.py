@@ -11,10 +11,9 @@ from tests.stores import TemporaryStore
 
 from remit.errors import StoreError
 from remit.kernel.dispatch.tool_names import CallerNames, event_named
-from remit.model.event import EventSpec
+from remit.model.event import EventSpec, Universe
 from remit.model.principal import Principal
 from remit.policy.tool_names import held_back, names_for, sure_name
-from remit.policy.universe import Universe
 
 ANN, BOB = Principal("ann", serial=1), Principal("bob", serial=2)
 EVENTS = [

@@ -10,16 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.fakes import Desk, built_in_handlers, texts
 
-from remit.errors import HandlerError, StoreError
+from remit.errors import DefinitionError, HandlerError, StoreError
 from remit.kernel.dispatch.call import Call
 from remit.kernel.dispatch.handler import Handler
 from remit.kernel.dispatch.registry import Registry
 from remit.kernel.dispatch.runner import RunningCall
-from remit.model.agent import Agent, AgentSpec
 from remit.model.event import Notice
 from remit.model.names import EventPattern
-from remit.model.place import DefinitionError
-from remit.model.principal import Cause, Principal
+from remit.model.principal import Agent, AgentSpec, Cause, Principal
 from remit_client.wire import Request
 
 CATALOGUE = """\

@@ -11,7 +11,7 @@ import pytest
 from tests.fakes import Desk, built_in_handlers, startup, texts
 
 from remit.app.kernel import build_services, make_kernel
-from remit.errors import StoreError
+from remit.errors import Place, StoreError
 from remit.features.discovery.service import Finder, Gathered
 from remit.features.extensions import service as runtime_extensions
 from remit.features.extensions.service import EXTENSIONS_BLOB, Extensions, restore
@@ -20,7 +20,6 @@ from remit.kernel.dispatch.dispatcher import Dispatcher
 from remit.kernel.dispatch.loading import bring_in
 from remit.kernel.dispatch.registry import REGISTRY
 from remit.model.descriptor import Descriptor, SourceRef
-from remit.model.place import Place
 
 CATALOGUE = """\
   base:

@@ -11,8 +11,7 @@ from tests.fakes import Desk, built_in_handlers, starter_files
 
 from remit.faces.zmq.frames import CODECS, JSON, MSGPACK, Codec, encode_answer
 from remit.kernel.dispatch.call import Call
-from remit.model.agent import Agent, AgentSpec
-from remit.model.principal import OPERATOR
+from remit.model.principal import OPERATOR, Agent, AgentSpec
 from remit_client.wire import Answer
 
 HANDLERS = built_in_handlers()

@@ -9,12 +9,12 @@ from tests.fakes import texts
 from tests.stores import TemporaryStore
 
 from remit.config.definitions.files import Files, read_files
+from remit.errors import DefinitionError
 from remit.kernel.authority.revision import Authority, HandlerTable
 from remit.kernel.authority.standing import LAST_GOOD
 from remit.kernel.dispatch.registry import Registry
 from remit.kernel.reload.last_good import GRANTS_BLOB
 from remit.kernel.reload.start import open_authority
-from remit.model.place import DefinitionError
 
 CATALOGUE = "  lab: {description: d, event_patterns: ['lab:*']}\n"
 GOOD = texts(CATALOGUE, worker="capabilities: {lab: true}\n")

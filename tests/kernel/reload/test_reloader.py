@@ -12,12 +12,11 @@ from remit.kernel.authority.plans import changes_between, holdings
 from remit.kernel.authority.standing import LAST_GOOD
 from remit.kernel.reload.audit import CHANGED, REJECTED
 from remit.kernel.reload.reload import Outcome, tell_changes
-from remit.model.agent import Agent, AgentSpec
 from remit.model.event import Notice
 from remit.model.names import EventPattern
-from remit.model.principal import Cause
+from remit.model.principal import Agent, AgentSpec, Cause
+from remit.policy.catalogue import Approval, Scope
 from remit.policy.plan import plan as make_plan
-from remit.policy.review import Approval, Scope
 
 CATALOGUE = """\
   base: {description: d, event_patterns: [system:health, permission:changed], always_included: true}

@@ -18,8 +18,7 @@ from remit.app.workbench import definition_files, read_standing
 from remit.config.settings.home import Home, ipc_endpoint
 from remit.config.settings.lock import mismatches, other_settings, running_pid
 from remit.config.settings.table import Settings
-from remit.errors import RemitError
-from remit.model.place import DefinitionError
+from remit.errors import DefinitionError, RemitError
 
 State = Literal["fine", "warning", "broken"]
 _TCP = re.compile(r"(?:tcp://)?(?P<host>\[[^\]]*\]|[^:]*):(?P<port>\d+)")

@@ -14,7 +14,7 @@ from remit.config.settings.home import Home
 from remit.config.settings.launch_user import launch_user
 from remit.config.settings.lock import running_pid
 from remit.config.settings.table import Settings
-from remit.errors import SettingsError, StoreError
+from remit.errors import DefinitionError, SettingsError, StoreError
 from remit.features.cards.scorers import configured_scorers
 from remit.features.cards.views import unbound
 from remit.features.discovery.setup import gatherer
@@ -23,7 +23,6 @@ from remit.features.upstreams.file import inspect_upstreams, upstreams_path
 from remit.features.upstreams.pins import read_pins
 from remit.features.upstreams.secrets import find_secret
 from remit.model.names import did_you_mean
-from remit.model.place import DefinitionError
 from remit.model.upstream import Upstream
 
 MOST = 20

@@ -1,15 +1,16 @@
 """capabilities.yaml: its keys, and how the file becomes capabilities."""
 
+import math
 from typing import Any
 
 import msgspec
 
-from remit.config.definitions.remarks import REMARK_FIELDS
 from remit.config.strict.kinds import (
     BAD,
     ChoiceKind,
     Field,
     FlagKind,
+    JsonKind,
     ListKind,
     MapKind,
     RecordKind,
@@ -18,9 +19,9 @@ from remit.config.strict.kinds import (
     TextKind,
     WholeKind,
 )
-from remit.config.strict.yaml import Node
+from remit.config.strict.yaml import Mapping, Node, Scalar, to_json
 from remit.config.strict.yaml import Sequence as ListNode
-from remit.errors import InvalidDataError, InvalidPatternError
+from remit.errors import InvalidDataError, InvalidPatternError, Place
 from remit.model.capability import (
     INJECT_MODES,
     MAX_MOUNT_BYTES,
@@ -28,13 +29,10 @@ from remit.model.capability import (
     STATUSES,
     Capability,
     Mount,
-    PlacedPattern,
-    Ref,
 )
 from remit.model.limits import LIMIT_NAMES, PREFIX_LIMIT, Limits
-from remit.model.names import EventPattern
+from remit.model.names import EventPattern, PlacedPattern, Ref
 from remit.model.paths import ROOT, parse_file_path
-from remit.model.place import Place
 
 _FIELDS: dict[str, Field] = {
     "path": Field(TextKind(limit=1024), "Its absolute path, as in /docs/guide.md", required=True),
@@ -108,9 +106,70 @@ def _content(values: dict[str, Any], place: Place, report: Report) -> bytes | No
     return content
 
 
+class VersionKind(TextKind, frozen=True):
+    """A version; one that looks like a number is read as it was written."""
+
+    def read(self, node: Node, report: Report) -> Any:
+        """Read text, or a number as text."""
+        if isinstance(node, Scalar) and type(node.value) in (int, float):
+            node = Scalar(node.text, node.text, node.place)
+        return super().read(node, report)
+
+    def schema(self) -> dict[str, Any]:
+        """A string or a number."""
+        return {"type": ["string", "number"]}
+
+
+class MetadataKind(JsonKind, frozen=True):
+    """Any mapping, inside bounds: it is kept and shown, and nothing ever looks into it."""
+
+    def read(self, node: Node, report: Report) -> Any:
+        """Read a mapping as plain JSON."""
+        if not isinstance(node, Mapping):
+            return super().read(node, report)
+        trouble = _too_deep_or_endless(node) or _too_large(node)
+        if trouble:
+            report.add(*trouble)
+            return BAD
+        return to_json(node)
+
+
+def _too_deep_or_endless(top: Node) -> tuple[Any, str, str, str] | None:
+    waiting: list[tuple[int, Node]] = [(1, top)]
+    for depth, node in waiting:  # grows while it is walked
+        if isinstance(node, Scalar):
+            if isinstance(node.value, float) and not math.isfinite(node.value):
+                message = f"{node.text} is larger than any number can be"
+                return node.place, "out_of_range", message, f'write "{node.text}"'
+        elif depth > MAX_METADATA_DEPTH:
+            message = f"metadata is nested deeper than {MAX_METADATA_DEPTH} levels"
+            return node.place, "too_deep", message, "flatten it"
+        elif isinstance(node, ListNode):
+            waiting += [(depth + 1, item) for item in node.items]
+        else:
+            waiting += [(depth + 1, value) for _, value in node.pairs]
+    return None
+
+
+def _too_large(node: Node) -> tuple[Any, str, str, str] | None:
+    if len(msgspec.json.encode(to_json(node))) <= MAX_METADATA_BYTES:
+        return None
+    message = f"metadata has more than {MAX_METADATA_BYTES:,} bytes"
+    return node.place, "too_large", message, "keep it elsewhere, and name the place here"
+
+
+REMARK_FIELDS: dict[str, Field] = {
+    "version": Field(VersionKind(limit=64), "Version of this definition"),
+    "author": Field(TextKind(limit=200), "Who wrote it"),
+    "metadata": Field(MetadataKind(), "Whatever else is to be noted; never interpreted"),
+}
+"""What a definition may say about itself beside what it gives."""
+
 CAPABILITY_NAME = r"[a-z][a-z0-9_-]{0,63}"
 MODEL_TOOL = r"[A-Za-z][A-Za-z0-9_-]*"
 VERSION = 1
+MAX_METADATA_BYTES = 16_384
+MAX_METADATA_DEPTH = 16
 
 
 def _parse_pattern(text: str, place: Place, report: Report) -> PlacedPattern | None:

@@ -9,9 +9,8 @@ from typing import Any
 
 import msgspec
 
-from remit.config.definitions.capabilities import CAPABILITY_REF, LIMITS
+from remit.config.definitions.capabilities import CAPABILITY_REF, LIMITS, REMARK_FIELDS
 from remit.config.definitions.launchers import LAUNCHER
-from remit.config.definitions.remarks import REMARK_FIELDS
 from remit.config.strict.kinds import (
     BAD,
     ChoiceKind,
@@ -28,7 +27,7 @@ from remit.config.strict.kinds import (
     places_of,
 )
 from remit.config.strict.yaml import Mapping, Node, Scalar, Sequence
-from remit.model.capability import Ref
+from remit.errors import Place
 from remit.model.composition import (
     VARIABLE_TYPES,
     Composition,
@@ -36,12 +35,11 @@ from remit.model.composition import (
     Flag,
     Mixin,
     Part,
-    Template,
     Variable,
 )
-from remit.model.event import EFFECTS, EXPOSURES, PlacedEffect, PlacedExposure
-from remit.model.limits import NO_LIMITS
-from remit.model.place import Place
+from remit.model.launch import Template
+from remit.model.limits import EFFECTS, EXPOSURES, NO_LIMITS, PlacedEffect, PlacedExposure
+from remit.model.names import Ref
 from remit.model.schema import pattern_complaint
 
 PROFILE_NAME = r"[a-z][a-z0-9_-]{0,63}"

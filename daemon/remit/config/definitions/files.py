@@ -14,9 +14,9 @@ from remit.config.definitions.capabilities import read_capability_file
 from remit.config.definitions.compositions import read_composition_file
 from remit.config.strict.kinds import Report
 from remit.config.strict.yaml import LINE_BREAK, MAX_BYTES, Node, Scalar, parse_yaml, read_text
+from remit.errors import Place, Problem
 from remit.model.capability import Capability
-from remit.model.composition import Definitions
-from remit.model.place import Place, Problem
+from remit.policy.catalogue import Definitions
 
 MAX_FILES = 5_000
 _TOKEN = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'[^']*'|[^\s,\[\]{}#]+")

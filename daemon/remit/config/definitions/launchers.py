@@ -17,19 +17,19 @@ from remit.config.strict.kinds import (
     WholeKind,
 )
 from remit.config.strict.yaml import Mapping, Node, Scalar
-from remit.errors import DeniedError, UnavailableError
-from remit.model.agent import (
+from remit.errors import DeniedError, Place, Problem, UnavailableError
+from remit.model.launch import (
     MAX_RESTARTS,
     READY,
     RESTARTS,
     SETTABLE,
     Launch,
     LaunchEntry,
+    LauncherText,
     LaunchRequest,
+    Template,
 )
-from remit.model.composition import LauncherText, Template
 from remit.model.names import did_you_mean
-from remit.model.place import Place, Problem
 from remit.policy.catalogue import Catalogue
 
 NO_LAUNCHER = "none"

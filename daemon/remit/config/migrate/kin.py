@@ -9,7 +9,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from remit.model.composition import Composition, Part, Template
+from remit.model.composition import Composition, Part
+from remit.model.launch import Template
 from remit.policy.catalogue import Catalogue
 from remit.policy.compile import lineages
 

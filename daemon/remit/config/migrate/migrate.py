@@ -12,12 +12,12 @@ import msgspec
 
 from remit.config.migrate.kin import Kin, fixed_start, is_open, kin_of
 from remit.config.migrate.proof import Need, Piece, Star, cheapest, compile_beside, prove_same
-from remit.model.composition import Composition, Flag, Part, Template, ToolEntry
-from remit.model.event import EventSpec
+from remit.model.composition import Composition, Flag, Part
+from remit.model.event import EventSpec, Universe, make_universe
 from remit.model.grant import Grant
-from remit.model.names import EventName, EventPattern
+from remit.model.launch import Template
+from remit.model.names import EventName, EventPattern, ToolEntry
 from remit.policy.catalogue import Catalogue
-from remit.policy.universe import Universe, make_universe
 
 FUTURE = "remit_future"
 

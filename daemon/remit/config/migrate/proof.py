@@ -14,13 +14,12 @@ from typing import Any
 import msgspec
 
 from remit.config.migrate.kin import Kin
-from remit.errors import ConflictError
-from remit.model.composition import Composition, Condition, Definitions, Scalar
-from remit.model.place import DefinitionError
-from remit.policy.catalogue import Catalogue
+from remit.errors import ConflictError, DefinitionError
+from remit.model.composition import Composition, Condition, Scalar
+from remit.model.event import Universe
+from remit.policy.catalogue import Catalogue, Definitions
 from remit.policy.compile import compile_definitions, resolve
 from remit.policy.plan import compare
-from remit.policy.universe import Universe
 
 MAX_ENVIRONMENTS = 64
 

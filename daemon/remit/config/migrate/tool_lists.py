@@ -18,8 +18,8 @@ from remit.config.strict.edit import (
     is_flow,
     list_lines,
 )
-from remit.model.composition import Template
-from remit.model.place import Place
+from remit.errors import Place
+from remit.model.launch import Template
 
 GRANTING = ("allowed_tools", "additional_tools")
 DENYING = "disallowed_tools"

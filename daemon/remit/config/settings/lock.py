@@ -14,7 +14,7 @@ import msgspec
 from remit.config.settings.home import Home, check_file
 from remit.config.settings.table import SETTINGS, Origin, Settings
 from remit.errors import HomeError, SettingsError
-from remit.model.agent import LaunchEntry
+from remit.model.launch import LaunchEntry
 
 # `running_pid` of another process holds the lock for microseconds while it looks.
 _ATTEMPTS = 5

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from remit.model.agent import BLANK, READY, SETTABLE, LaunchEntry
+from remit.model.launch import BLANK, READY, SETTABLE, LaunchEntry
 from remit.model.paths import is_host_pattern
 from remit.model.schema import pattern_complaint
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, get_args
 import msgspec
 
 from remit.config.settings.setting import Setting
-from remit.model.agent import LaunchEntry
+from remit.model.launch import LaunchEntry
 
 
 class Origin(msgspec.Struct, frozen=True):

@@ -21,7 +21,7 @@ from remit.config.strict.yaml import (
     parse_yaml,
     read_text,
 )
-from remit.model.place import Place, Problem
+from remit.errors import Place, Problem
 
 MAX_MARKDOWN = 256 * 1024
 """Bytes of a whole file."""

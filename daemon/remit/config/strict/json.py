@@ -14,8 +14,7 @@ from typing import Any
 
 import msgspec
 
-from remit.errors import InvalidDataError
-from remit.model.place import DefinitionError, Place, Problem
+from remit.errors import DefinitionError, InvalidDataError, Place, Problem
 
 Path = tuple[str | int, ...]
 MAX_DEPTH = 200

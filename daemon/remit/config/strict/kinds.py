@@ -14,8 +14,8 @@ import msgspec
 
 from remit.config.strict.yaml import Mapping, Node, Scalar, Sequence, to_json
 from remit.config.strict.yaml import Sequence as ListNode
+from remit.errors import Place, Problem
 from remit.model.names import did_you_mean
-from remit.model.place import Place, Problem
 from remit.model.schema import Path, schema_mistakes, shown
 
 MAX_PROBLEMS = 200

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import msgspec
 import yaml
 
-from remit.model.place import Place, Problem
+from remit.errors import Place, Problem
 
 MAX_BYTES = 1 << 20
 MAX_DEPTH = 40

@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 from remit import __version__
 from remit.faces.http.responses import JSON, PROBLEM_JSON, ProblemBody
-from remit.model.requests import published
+from remit.model.schema import published
 
 RequestType = Callable[[str], type[msgspec.Struct] | None]
 """The request type of an event; None when no such event is served."""

@@ -10,7 +10,7 @@ import msgspec
 
 from remit.faces.http import endpoints
 from remit.faces.http.openapi import EventBody, Operation, Parameter, shape
-from remit.model.agent import CapabilityChoice
+from remit.model.principal import CapabilityChoice
 
 
 @shape("Agent")

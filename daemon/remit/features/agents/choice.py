@@ -5,13 +5,12 @@ from typing import Any
 
 import msgspec
 
-from remit.errors import InvalidDataError, RemitError
+from remit.errors import REQUEST, InvalidDataError, RemitError
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.visibility import sight, unseen, visible_capabilities
-from remit.model.agent import AgentSpec, CapabilityChoice
-from remit.model.composition import ToolEntry
 from remit.model.grant import Grant
-from remit.model.place import REQUEST
+from remit.model.names import ToolEntry
+from remit.model.principal import AgentSpec, CapabilityChoice
 from remit.model.schema import config_mistakes, shown
 from remit.policy.catalogue import Catalogue
 from remit.policy.delegate import request_warnings, unconfigured

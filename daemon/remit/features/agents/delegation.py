@@ -10,16 +10,24 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from remit.config.definitions.launchers import Commands
-from remit.errors import ExceedsParentError, InvalidDataError, LimitError, NotFoundError, RemitError
+from remit.errors import (
+    REQUEST,
+    ExceedsParentError,
+    InvalidDataError,
+    LimitError,
+    NotFoundError,
+    RemitError,
+)
 from remit.features.agents.launcher import Launcher
 from remit.features.tools.formats import ToolServer, claude_arguments
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.visibility import held_by, look_up, sessions_of, sight, visible_profiles
 from remit.kernel.processes.guard import own_command
-from remit.model.agent import NO_LAUNCH, NO_REQUEST, READY, Agent, AgentSpec, Launch, LaunchRequest
-from remit.model.composition import ToolEntry
+from remit.model.event import Universe
 from remit.model.grant import Grant
-from remit.model.place import REQUEST
+from remit.model.launch import NO_LAUNCH, NO_REQUEST, READY, Launch, LaunchRequest
+from remit.model.names import ToolEntry
+from remit.model.principal import Agent, AgentSpec
 from remit.policy.catalogue import Catalogue
 from remit.policy.decide import confine
 from remit.policy.delegate import (
@@ -32,7 +40,6 @@ from remit.policy.delegate import (
     unheld,
 )
 from remit.policy.queries import gives
-from remit.policy.universe import Universe
 
 if TYPE_CHECKING:
     from remit.kernel.authority.revision import Authority

@@ -30,11 +30,10 @@ from remit.kernel.dispatch.visibility import (
     unknown_agent,
 )
 from remit.kernel.reload.reload import tell_changes
-from remit.model.agent import Agent, AgentSpec, AgentStatus, CapabilityChoice, LaunchRequest
+from remit.model.launch import LaunchRequest
 from remit.model.limits import NO_LIMITS, Limits
-from remit.model.names import Name
-from remit.model.principal import RESERVED
-from remit.model.requests import NewName, Variables
+from remit.model.principal import RESERVED, Agent, AgentSpec, AgentStatus, CapabilityChoice
+from remit.model.schema import Name, NewName, Variables
 from remit.policy.delegate import Excess
 
 NAME_BYTES = 64

@@ -26,9 +26,8 @@ from remit.kernel.dispatch.registry import event_handler
 from remit.kernel.dispatch.visibility import free_name, look_up, unseen, visible_profiles
 from remit.kernel.store.protocol import TokenStore
 from remit.model.event import Service
-from remit.model.names import Name
 from remit.model.principal import ID_LENGTH, RESERVED, Principal, Token
-from remit.model.requests import NewName, whole
+from remit.model.schema import Name, NewName, whole
 
 log = structlog.get_logger()
 NAME_BYTES = 64

@@ -30,8 +30,8 @@ from remit.config.settings.launch_user import LaunchUser
 from remit.errors import InvalidDataError, LimitError, RemitError
 from remit.kernel.processes.child import GRACE_SECONDS, open_child
 from remit.kernel.processes.guard import process_guard
-from remit.model.agent import MAX_RESTARTS, SETTABLE, Launch
 from remit.model.event import Service
+from remit.model.launch import MAX_RESTARTS, SETTABLE, Launch
 from remit_client.keys import Key, save_key
 
 log = structlog.get_logger()

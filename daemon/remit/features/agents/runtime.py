@@ -15,11 +15,10 @@ from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.registry import event_handler
 from remit.kernel.dispatch.tool_list import model_tools, shown_tools
 from remit.kernel.dispatch.visibility import agent_in_reach, held_by
-from remit.model.agent import AgentSpec
 from remit.model.capability import Capability
 from remit.model.grant import Grant
-from remit.model.names import Name
-from remit.model.schema import config_mistakes
+from remit.model.principal import AgentSpec
+from remit.model.schema import Name, config_mistakes
 from remit.policy.catalogue import Catalogue
 from remit.policy.delegate import agent_layer
 from remit.policy.tool_names import names_for

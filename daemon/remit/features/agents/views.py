@@ -10,10 +10,9 @@ from remit.features.messages.mailbox import Mailbox
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.registry import event_handler
 from remit.kernel.dispatch.visibility import agent_in_reach, held_by, may_address, unknown_agent
-from remit.model.agent import Agent
 from remit.model.event import DIRECT_EVENT, MESSAGE_BYTES
-from remit.model.names import Name
-from remit.model.requests import PAGE_LIMIT, PAGE_MAX, Key
+from remit.model.principal import Agent
+from remit.model.schema import PAGE_LIMIT, PAGE_MAX, Key, Name
 
 Limit = Annotated[int, msgspec.Meta(ge=1, le=PAGE_MAX)]
 

@@ -10,8 +10,7 @@ from remit.kernel.dispatch.visibility import unknown_agent
 from remit.kernel.store.records import AuditRow, AuditWhere
 from remit.kernel.store.stored_json import shown_object
 from remit.model.event import decisions_of
-from remit.model.names import Name
-from remit.model.requests import whole
+from remit.model.schema import Name, whole
 
 Limit = Annotated[int, msgspec.Meta(ge=1, le=500)]
 Head = Annotated[str, whole("[0-9a-f]{64}", most=64)]

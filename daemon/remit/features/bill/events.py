@@ -11,8 +11,7 @@ from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.registry import event_handler
 from remit.kernel.dispatch.visibility import unknown_agent
 from remit.kernel.store.records import BillDay, BillTurn
-from remit.model.names import Name
-from remit.model.requests import PAGE_LIMIT, PAGE_MAX, Key, page
+from remit.model.schema import PAGE_LIMIT, PAGE_MAX, Key, Name, page
 
 Limit = Annotated[int, msgspec.Meta(ge=1, le=PAGE_MAX)]
 _DAY = 86_400

@@ -23,8 +23,7 @@ from remit.model.names import EventPattern, did_you_mean
 from remit.model.paths import parse_file_path
 from remit.model.principal import OPERATOR_ID
 from remit.model.schema import schema_mistakes, shown
-from remit.policy.catalogue import mount_conflicts
-from remit.policy.runtime_capabilities import required_by
+from remit.policy.capabilities import mount_conflicts, required_by
 
 _MODEL_TOOL = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,99}")
 

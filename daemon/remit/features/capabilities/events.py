@@ -31,9 +31,8 @@ from remit.model.capability import (
     Status,
 )
 from remit.model.limits import Limits
-from remit.model.names import Name
 from remit.model.principal import Cause
-from remit.model.requests import whole
+from remit.model.schema import Name, whole
 
 Id = Annotated[str, whole(r"[a-z][a-z0-9_-]{0,37}", most=38)]
 ID_BYTES = 38

@@ -1,7 +1,7 @@
 """Capabilities that are made, changed and removed while the daemon runs, and kept over a restart.
 
 Each change is a new revision, with a plan and a line in the audit, as an edited file is. What is
-made is checked against what its author holds; `policy/runtime_capabilities.py` checks it again at
+made is checked against what its author holds; `policy/delegate.py` checks it again at
 every decision.
 """
 
@@ -11,7 +11,7 @@ import anyio
 import msgspec
 import structlog
 
-from remit.errors import ConflictError, LimitError, NotFoundError, StoreError
+from remit.errors import ConflictError, DefinitionError, LimitError, NotFoundError, StoreError
 from remit.kernel.authority.revision import Authority
 from remit.kernel.authority.standing import UNREADABLE, made_of
 from remit.kernel.dispatch.context import Kernel
@@ -25,7 +25,6 @@ from remit.model.capability import (
     definition_hash,
 )
 from remit.model.event import Service
-from remit.model.place import DefinitionError
 from remit.model.principal import Cause
 from remit.policy.catalogue import Catalogue
 

@@ -21,8 +21,8 @@ from remit.config.strict.kinds import (
     WholeKind,
 )
 from remit.config.strict.yaml import Node, Scalar
+from remit.errors import Place
 from remit.features.skills.extension_file import EntryKind
-from remit.model.place import Place
 
 CardSource = Literal["built_in", "operator", "workspace"]
 MAX_CARD_TOKENS = 2_000

@@ -28,7 +28,7 @@ from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.registry import event_handler
 from remit.kernel.dispatch.visibility import unseen
 from remit.kernel.store.records import ReviewStatus
-from remit.model.requests import PAGE_LIMIT, PAGE_MAX, Key, page
+from remit.model.schema import PAGE_LIMIT, PAGE_MAX, Key, page
 
 Name = Annotated[str, msgspec.Meta(max_length=256)]
 Content = Annotated[str, msgspec.Meta(max_length=1 << 20)]

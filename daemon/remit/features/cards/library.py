@@ -16,9 +16,9 @@ from remit.config.settings.load import user_file
 from remit.config.settings.table import Settings
 from remit.config.strict.files import NotInsideError, read_inside
 from remit.config.strict.kinds import Report
+from remit.errors import Place, Problem, by_place
 from remit.features.cards.card import MAX_CARD_BYTES, Card, CardSource, read_card_file
 from remit.features.scan.scanner import ScanFinding, scan
-from remit.model.place import Place, Problem, by_place
 from remit.text.sanitise import Replacement, sanitise
 from remit.text.words import estimate_tokens
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 import msgspec
 
 from remit.config.settings.table import Settings
+from remit.errors import Place, Problem
 from remit.features.cards.card import MAX_PRIORITY, Card
 from remit.features.cards.words import KeywordMatch, Score, Window, WordsScorer
 from remit.kernel.feature import entry_points
-from remit.model.place import Place, Problem
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint

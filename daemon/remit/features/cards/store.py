@@ -14,7 +14,7 @@ import anyio.to_thread
 import msgspec
 import structlog
 
-from remit.errors import ConflictError, StoreError
+from remit.errors import ConflictError, Problem, StoreError
 from remit.features.cards.library import CardLibrary, CardSet, ReadyCard
 from remit.features.reviews.desk import stored_reviews
 from remit.kernel.authority.approvals import CARD
@@ -22,7 +22,6 @@ from remit.kernel.reload.full_reload import ProblemLog
 from remit.kernel.store.protocol import BlobStore, ReviewStore
 from remit.kernel.store.records import Review, ReviewStatus
 from remit.model.event import Service
-from remit.model.place import Problem
 
 log = structlog.get_logger()
 

@@ -9,11 +9,10 @@ from typing import Any, Literal
 
 import msgspec
 
-from remit.errors import InvalidDataError
+from remit.errors import InvalidDataError, Problem
 from remit.features.cards.card import Card
 from remit.features.cards.library import CardSet, ReadyCard
 from remit.model.names import did_you_mean
-from remit.model.place import Problem
 from remit.text.fence import fenced
 
 MOST_REASONS = 10

@@ -6,7 +6,7 @@ from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.registry import event_handler
 from remit.kernel.reload.full_reload import reload_everything
 from remit.model.principal import Cause
-from remit.model.requests import bounded
+from remit.model.schema import bounded
 
 
 @event_handler("config:plan", capability="config_admin", effect="read", wildcard=False)

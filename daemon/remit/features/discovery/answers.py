@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
+from remit.errors import DefinitionError
 from remit.model.descriptor import Descriptor, DescriptorKind, meta_tool
 from remit.model.event import SEARCH
 from remit.model.grant import Grant
-from remit.model.place import DefinitionError
 from remit.text.fence import fenced
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from warnings import catch_warnings, simplefilter
 
 from remit.errors import SettingsError
 from remit.features.discovery.embedding import static_folder
-from remit.text.plain_text import encodable
+from remit.text.unicode import encodable
 from remit.text.words import estimate_tokens
 
 CounterName = Literal["auto", "llama", "chars", "o200k"]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from remit.model.descriptor import Descriptor
-from remit.text.plain_text import encodable
+from remit.text.unicode import encodable
 
 # numpy, with one thread a process.
 #

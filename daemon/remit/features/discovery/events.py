@@ -22,8 +22,7 @@ from remit.kernel.dispatch.tool_list import shown_tools
 from remit.kernel.dispatch.visibility import grant_of, unseen
 from remit.model.descriptor import META_TOOL, DescriptorKind
 from remit.model.grant import Grant
-from remit.model.names import Name
-from remit.model.requests import Key
+from remit.model.schema import Key, Name
 from remit.policy.tool_names import held_back, names_for, tool_names
 
 if TYPE_CHECKING:

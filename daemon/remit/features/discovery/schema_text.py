@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from remit.text.plain_text import one_line
+from remit.text.unicode import one_line
 
 _DEPTH = 3
 _MOST = 400

@@ -13,6 +13,7 @@ import anyio
 import msgspec
 from anyio import to_thread
 
+from remit.errors import Problem
 from remit.features.discovery.answers import DiscoveryConfig
 from remit.features.discovery.descriptors import event_descriptors
 from remit.features.discovery.experience import Experience
@@ -21,9 +22,7 @@ from remit.features.skills.views import bind_skills, binding_problems
 from remit.kernel.authority.revision import Authority
 from remit.kernel.reload.full_reload import ProblemLog
 from remit.model.descriptor import NOBODY, Descriptor
-from remit.model.event import Service
-from remit.model.place import Problem
-from remit.policy.universe import Universe
+from remit.model.event import Service, Universe
 
 if TYPE_CHECKING:
     from remit.features.discovery.engine import Engine

@@ -7,13 +7,13 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
+from remit.errors import DefinitionError
 from remit.features.discovery.counting import TokenCounter, text_hash
 from remit.features.discovery.cutting import closed, shortened_to
 from remit.features.discovery.index import MAX_DESCRIPTORS, Index
 from remit.features.discovery.schema_text import schema_lines
 from remit.model.descriptor import Descriptor
-from remit.model.place import DefinitionError
-from remit.text.plain_text import many_lines, one_line
+from remit.text.unicode import many_lines, one_line
 from remit.text.words import words
 
 MAX_CLAUSES = 6

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
-from remit.errors import InvalidDataError
+from remit.errors import DefinitionError, InvalidDataError
 from remit.features.discovery.counting import TokenCounter
 from remit.features.discovery.cutting import Entry, Packed, fitted, packed, shortened_to
 from remit.features.discovery.rank import Hit
@@ -27,9 +27,8 @@ from remit.features.discovery.texts import (
 )
 from remit.features.discovery.view import View
 from remit.model.descriptor import META_TOOL, Descriptor
-from remit.model.place import DefinitionError
 from remit.text.fence import fenced
-from remit.text.plain_text import one_line
+from remit.text.unicode import one_line
 
 # The map: which categories there are in a view, always inside its ceiling.
 

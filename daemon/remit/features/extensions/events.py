@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import msgspec
 import structlog
 
-from remit.errors import ConflictError, HandlerError, RemitError
+from remit.errors import ConflictError, DefinitionError, HandlerError, RemitError
 from remit.features.discovery.service import Finder
 from remit.features.extensions.service import Extensions
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.registry import event_handler
 from remit.kernel.dispatch.visibility import unseen
 from remit.model.descriptor import Descriptor
-from remit.model.place import DefinitionError
 from remit.model.principal import Cause
-from remit.model.requests import PAGE_LIMIT, PAGE_MAX, Key, bounded, page
+from remit.model.schema import PAGE_LIMIT, PAGE_MAX, Key, bounded, page
 
 if TYPE_CHECKING:
     from remit.features.extensions.service import Loaded

@@ -10,7 +10,7 @@ from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.registry import event_handler
 from remit.model.grant import SessionKey
 from remit.model.paths import MAX_PATH_BYTES, ROOT, parse_file_path
-from remit.model.requests import PAGE_MAX
+from remit.model.schema import PAGE_MAX
 
 Path = Annotated[str, msgspec.Meta(max_length=MAX_PATH_BYTES)]
 Pattern = Annotated[str, msgspec.Meta(min_length=1, max_length=500)]

@@ -16,8 +16,8 @@ from remit.kernel.bus.delivery import Connection
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.registry import event_handler
 from remit.kernel.dispatch.visibility import may_address, unknown_agent
-from remit.model.names import EventPattern, Name
-from remit.model.requests import PAGE_LIMIT, PAGE_MAX, page, whole
+from remit.model.names import EventPattern
+from remit.model.schema import PAGE_LIMIT, PAGE_MAX, Name, page, whole
 
 CHANNEL_LIMIT = 200
 DATA_LIMIT = 65_536

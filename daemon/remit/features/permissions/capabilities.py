@@ -11,9 +11,8 @@ from remit.kernel.dispatch.registry import event_handler
 from remit.kernel.dispatch.tool_list import shown_tools
 from remit.kernel.dispatch.visibility import is_in_reach, unseen, visible_capabilities
 from remit.model.capability import RuntimeCapability
-from remit.model.names import Name
 from remit.model.principal import OPERATOR_ID
-from remit.model.requests import PAGE_LIMIT, PAGE_MAX, Key, page
+from remit.model.schema import PAGE_LIMIT, PAGE_MAX, Key, Name, page
 from remit.policy.catalogue import CompiledRuntimeCapability
 from remit.policy.queries import givers_of, gives, said
 

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from remit.errors import InvalidDataError
+from remit.errors import REQUEST, InvalidDataError
 from remit.kernel.authority.explanation import (
     explain_holder,
     explain_profile,
@@ -24,11 +24,12 @@ from remit.kernel.dispatch.visibility import (
     profile_in_sight,
     visible_profiles,
 )
-from remit.model.event import CEILING, GRANTED, Reason
+from remit.model.event import GRANTED, Reason
 from remit.model.grant import Grant
-from remit.model.names import EventName, EventPattern, Name, did_you_mean, nearest
-from remit.model.place import REQUEST
+from remit.model.limits import CEILING
+from remit.model.names import EventName, EventPattern, did_you_mean, nearest
 from remit.model.principal import OPERATOR_ID, Principal
+from remit.model.schema import Name
 from remit.policy.decide import refusal
 from remit.policy.queries import Obstacle, narrowest_giver
 

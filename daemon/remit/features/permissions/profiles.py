@@ -8,7 +8,7 @@ name and one that does not exist are the same mistake. A profile or file that be
 hidden one stands beside it while it is tried, and does not take its place.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,7 +16,17 @@ from typing import Annotated, Any
 import msgspec
 
 from remit.config.definitions.files import Files, edited, parse_definitions
-from remit.errors import DeniedError, InvalidDataError, InvalidPatternError, NotFoundError
+from remit.config.migrate.migrate import migrate as migrate_profile
+from remit.config.migrate.rewrite import rewrite_composition
+from remit.errors import (
+    DefinitionError,
+    DeniedError,
+    InvalidDataError,
+    InvalidPatternError,
+    NotFoundError,
+    Place,
+    Problem,
+)
 from remit.features.permissions.reports import check_report, grant_report, remarks
 from remit.kernel.authority.plans import plan_between
 from remit.kernel.authority.revision import compile_files
@@ -28,14 +38,13 @@ from remit.kernel.dispatch.visibility import (
     visible_capabilities,
     visible_profiles,
 )
-from remit.model.capability import Ref
-from remit.model.composition import Composition, Definitions, Template, ToolEntry
-from remit.model.event import Effect
+from remit.model.composition import Composition
 from remit.model.grant import Grant
-from remit.model.names import Name
-from remit.model.place import DefinitionError, Place, Problem
-from remit.model.requests import PAGE_LIMIT, PAGE_MAX, FileText, Key, Variables, bounded, page
-from remit.policy.catalogue import Catalogue
+from remit.model.launch import Template
+from remit.model.limits import Effect
+from remit.model.names import Ref, ToolEntry
+from remit.model.schema import PAGE_LIMIT, PAGE_MAX, FileText, Key, Name, Variables, bounded, page
+from remit.policy.catalogue import Catalogue, Definitions
 from remit.policy.compile import resolve as resolve_profile
 from remit.policy.decide import confine
 from remit.policy.plan import AgentChange
@@ -57,10 +66,9 @@ def list_(ctx: Context, limit: Limit = PAGE_LIMIT, after: Key = "") -> dict[str,
         limit: how many at the most.
         after: the `next` of the page before.
     """
-    compositions = ctx.catalogue.compositions
 
     def describe(name: str) -> dict[str, Any]:
-        return {"name": name, "description": compositions[name].description}
+        return {"name": name, "description": ctx.catalogue.compositions[name].description}
 
     return page(list(visible_profiles(ctx)), describe, limit=limit, after=after)
 
@@ -111,9 +119,8 @@ def resolve(
     report = grant_report(ctx.kernel.authority.fleet.with_made(grant, ctx.catalogue))
     if not ctx.sees_everything:
         # The caller's own denials and reviews name things that it may not use.
-        report |= dict.fromkeys(
-            ("denied_events", "denied_claude_tools", "pending_review", "warnings"), ()
-        )
+        withheld = ("denied_events", "denied_claude_tools", "pending_review", "warnings")
+        report |= dict.fromkeys(withheld, ())
         shown = {*ctx.grant.capabilities, *visible_capabilities(ctx)}
         report["capabilities"] = [name for name in grant.capabilities if name in shown]
     return report
@@ -210,9 +217,6 @@ def migrate(ctx: Context, name: Name) -> dict[str, Any]:
     Args:
         name: the profile.
     """
-    from remit.config.migrate.migrate import migrate as migrate_profile  # noqa: PLC0415
-    from remit.config.migrate.rewrite import rewrite_composition  # noqa: PLC0415 - only this needs them
-
     composition = ctx.catalogue.compositions[_visible(ctx, name)]
     if not ctx.sees_everything:
         message = "a migration shows the whole text of a profile"
@@ -315,13 +319,12 @@ def _compile(
     draft: Draft,
     revise: Callable[[Definitions], Definitions] = lambda definitions: definitions,
 ) -> Catalogue:
-    current = ctx.kernel.authority.current
     return compile_files(
         _edit(ctx, draft),
         ctx.catalogue.universe,
         revision=ctx.catalogue.revision + 1,
         approvals=ctx.catalogue.approvals,
-        made=current.made,
+        made=ctx.kernel.authority.current.made,
         revise=revise,
     ).catalogue
 
@@ -341,9 +344,8 @@ def _visible_files(ctx: Context) -> set[str]:
 
 def _own_problems(ctx: Context, sent: dict[str, str]) -> Iterator[Problem]:
     """What is wrong with the sent files by themselves, in the eyes of their author."""
-    contents = {name: text.encode() for name, text in sent.items()}
-    alone = Files("catalogue", sorted(sent), contents | {"catalogue": _NO_CATALOGUE})
-    definitions = parse_definitions(alone)
+    contents = {name: text.encode() for name, text in sent.items()} | {"catalogue": _NO_CATALOGUE}
+    definitions = parse_definitions(Files("catalogue", sorted(sent), contents))
     yield from (problem for problem in definitions.problems if problem.is_error)
     profiles = {*visible_profiles(ctx), *(one.name for one in definitions.compositions)}
     capabilities = {*visible_capabilities(ctx), *ctx.grant.capabilities}
@@ -355,13 +357,13 @@ def _own_problems(ctx: Context, sent: dict[str, str]) -> Iterator[Problem]:
 
 
 def _unseen_names(
-    composition: Composition, profiles: set[str], capabilities: set[str]
+    one: Composition, profiles: set[str], capabilities: set[str]
 ) -> Iterator[Problem]:
-    for ref in (*composition.extends, *(mixin.ref for mixin in composition.mixins)):
+    for ref in (*one.extends, *(mixin.ref for mixin in one.mixins)):
         if ref.name not in profiles:
             message = f"there is no profile {ref.name!r} that you may see"
             yield Problem(ref.place, "unknown_profile", message)
-    for flag in (flag for part in composition.parts for flag in part.flags):
+    for flag in (flag for part in one.parts for flag in part.flags):
         if flag.capability not in capabilities:
             message = f"there is no capability {flag.capability!r} that you may see"
             yield Problem(flag.place, "unknown_capability", message)
@@ -384,9 +386,7 @@ def _unseen_events(ctx: Context, entries: tuple[Template, ...]) -> Iterator[Prob
             yield Problem(entry.place, "dead_pattern", message)
 
 
-def _discreet(
-    problems: tuple[Problem, ...], draft: Draft, told: Mapping[str, str]
-) -> list[Problem]:
+def _discreet(problems: Sequence[Problem], draft: Draft, told: Mapping[str, str]) -> list[Problem]:
     """The problems of the sent files without suggestions: these name what others have."""
     shown = []
     for problem in problems:
@@ -396,5 +396,5 @@ def _discreet(
             place = msgspec.structs.replace(problem.place, file=file)
             message = problem.message.replace(_APART, "")
             shown.append(msgspec.structs.replace(problem, place=place, message=message, hint=""))
-    message = "the edit does not fit definitions that you may not see"
-    return shown or [Problem(Place("definitions"), "invalid_definition", message)]
+    hidden = "the edit does not fit definitions that you may not see"
+    return shown or [Problem(Place("definitions"), "invalid_definition", hidden)]

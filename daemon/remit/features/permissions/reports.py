@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from typing import Any
 
+from remit.errors import Problem
 from remit.model.capability import Capability
 from remit.model.composition import Composition
 from remit.model.grant import Grant
-from remit.model.place import Problem
 from remit.policy.catalogue import Catalogue
 from remit.policy.queries import said
 

@@ -1,7 +1,7 @@
 """Security reviews: which capabilities wait in profiles and for agents, and deciding about them.
 
 A decision is bound to all that the capability brought when it was looked at, see
-`policy/review.py`. It is stored before it is put in force.
+`policy/catalogue.py`. It is stored before it is put in force.
 """
 
 import secrets
@@ -41,12 +41,10 @@ from remit.kernel.reload.last_good import keep
 from remit.kernel.reload.reload import Outcome, Reloader, tell
 from remit.kernel.store.protocol import ReviewStore, Store
 from remit.kernel.store.records import Review, ReviewStatus
-from remit.model.agent import Agent
 from remit.model.event import Service
-from remit.model.principal import Cause
-from remit.policy.catalogue import Catalogue
+from remit.model.principal import Agent, Cause
+from remit.policy.catalogue import Catalogue, Scope
 from remit.policy.plan import Plan
-from remit.policy.review import Scope
 
 log = structlog.get_logger()
 SEPARATOR = "/"

@@ -14,7 +14,8 @@ from remit.errors import InvalidDataError, NotFoundError
 from remit.kernel.dispatch.context import Context
 from remit.kernel.store.protocol import ReviewStore
 from remit.kernel.store.records import Review, ReviewStatus
-from remit.model.event import Effect, Service
+from remit.model.event import Service
+from remit.model.limits import Effect
 
 
 class ReviewQuery(msgspec.Struct, frozen=True, kw_only=True):

@@ -20,8 +20,8 @@ from remit.kernel.dispatch.context import Context, Kernel
 from remit.kernel.dispatch.registry import event_handler
 from remit.kernel.feature import Setup, Startup
 from remit.kernel.store.records import ReviewStatus
-from remit.model.event import Effect
-from remit.model.requests import Key
+from remit.model.limits import Effect
+from remit.model.schema import Key
 
 Limit = Annotated[int, msgspec.Meta(ge=1, le=200)]
 Note = Annotated[str, msgspec.Meta(max_length=1000)]

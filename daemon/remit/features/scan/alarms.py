@@ -7,9 +7,9 @@ from urllib.parse import quote
 
 import msgspec
 
+from remit.errors import Place
 from remit.features.scan.rules import ADVICE, Category
-from remit.model.place import Place
-from remit.text.plain_text import unseen_spans
+from remit.text.unicode import unseen_spans
 
 Level = Literal["error", "warning", "note"]
 LEVELS: tuple[Level, ...] = get_args(Level)

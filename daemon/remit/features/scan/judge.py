@@ -16,8 +16,7 @@ from remit.features.scan.alarms import Alarm, Level, describe_rule, show
 from remit.features.scan.rules import SUSPICIOUS, Category
 from remit.features.scan.scanner import WINDOW, ScanFinding, scan
 from remit.features.scan.subjects import SourceFile, Subject, SubjectText
-from remit.text.confusables import look_of
-from remit.text.plain_text import Unseen, unseen_spans
+from remit.text.unicode import Unseen, look_of, unseen_spans
 
 LONG = 8_000
 """Characters of a description; the longest of 356 real ones has 6,993."""

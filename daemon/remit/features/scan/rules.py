@@ -15,7 +15,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from remit.errors import RemitError
-from remit.model.requests import whole
+from remit.model.schema import whole
 
 Severity = Literal["low", "medium", "high"]
 Category = Literal[

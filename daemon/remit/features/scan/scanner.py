@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from remit.errors import Place
 from remit.features.scan.rules import (
     ADVICE,
     SUSPICIOUS,
@@ -36,7 +37,6 @@ from remit.features.scan.views import (
     turned,
     unleeted,
 )
-from remit.model.place import Place
 
 MAX_CHARS = 1_000_000
 MAX_FINDINGS = 50

@@ -13,7 +13,7 @@ from typing import Literal
 import msgspec
 
 from remit.config.strict.json import JsonString, Path, raw_offset
-from remit.model.place import Place
+from remit.errors import Place
 
 Kind = Literal["tool", "skill", "card", "capability", "composition", "server", "file"]
 Role = Literal["name", "prose"]

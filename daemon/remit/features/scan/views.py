@@ -20,7 +20,7 @@ from urllib.parse import unquote
 import msgspec
 
 from remit.features.scan.rules import Category
-from remit.text.confusables import fold_disguised, fold_mixed
+from remit.text.unicode import fold_disguised, fold_mixed
 
 
 class HiddenMarkRule(msgspec.Struct, frozen=True):

@@ -12,12 +12,10 @@ from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.registry import event_handler
 from remit.kernel.dispatch.visibility import is_in_reach, unseen
 from remit.kernel.reload.reload import tell_changes
-from remit.model.composition import KNOWN_MODEL_TOOLS
-from remit.model.event import Effect
 from remit.model.grant import Grant, Narrowing, Session
-from remit.model.limits import NO_LIMITS, Limits
-from remit.model.names import Name
-from remit.model.requests import PAGE_LIMIT, PAGE_MAX, Key, page, whole
+from remit.model.limits import NO_LIMITS, Effect, Limits
+from remit.model.names import KNOWN_MODEL_TOOLS
+from remit.model.schema import PAGE_LIMIT, PAGE_MAX, Key, Name, page, whole
 from remit.policy.decide import check_step, entries_of, speaks_of
 
 SessionName = Annotated[str, whole(r"[A-Za-z0-9][A-Za-z0-9_.:/@-]*", most=128)]

@@ -19,11 +19,11 @@ from remit.config.strict.files import NotInsideError, read_inside
 from remit.config.strict.frontmatter import MAX_MARKDOWN
 from remit.config.strict.kinds import Report
 from remit.config.strict.yaml import MAX_BYTES
+from remit.errors import Place, Problem, by_place
 from remit.features.skills.extension_file import EXTENSION_FILE, read_extension_file
 from remit.features.skills.manifest_file import MANIFEST_FILE, read_manifest_file
 from remit.features.skills.skill_file import SKILL_FILE, read_skill_file
 from remit.model.descriptor import Descriptor
-from remit.model.place import Place, Problem, by_place
 
 MAX_DEPTH = 6
 MAX_CAPABILITIES = 20_000

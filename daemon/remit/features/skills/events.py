@@ -17,7 +17,7 @@ from remit.kernel.dispatch.registry import event_handler
 from remit.kernel.dispatch.visibility import unseen
 from remit.model.descriptor import Descriptor
 from remit.model.names import did_you_mean
-from remit.model.requests import PAGE_LIMIT, PAGE_MAX
+from remit.model.schema import PAGE_LIMIT, PAGE_MAX
 from remit.text.words import estimate_tokens
 
 PREFIX = "skill:"

@@ -8,9 +8,9 @@ import msgspec
 from remit.config.definitions.capabilities import CAPABILITY_NAME
 from remit.config.strict.kinds import BAD, Field, FlagKind, ListKind, RecordKind, Report, TextKind
 from remit.config.strict.yaml import Mapping, Node, Scalar, Sequence, parse_yaml
+from remit.errors import Place
 from remit.features.skills.skill_file import shown_name
 from remit.model.descriptor import Descriptor, SourceRef
-from remit.model.place import Place
 
 DESCRIPTOR_NAME = r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}"
 NAME = TextKind(pattern=DESCRIPTOR_NAME, what="a name of a capability file")

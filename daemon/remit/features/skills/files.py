@@ -25,11 +25,11 @@ from remit.config.strict.frontmatter import (
     split_frontmatter,
 )
 from remit.config.strict.yaml import read_text
+from remit.errors import DefinitionError, Place, Problem
 from remit.features.skills.extension_file import EXTENSION_FILE
 from remit.features.skills.manifest_file import MANIFEST_FILE
 from remit.features.skills.skill_file import SKILL_FILE
 from remit.model.descriptor import SourceRef
-from remit.model.place import DefinitionError, Place, Problem
 
 _KEPT = 64
 """Texts that are kept decoded; the one that was asked for longest ago goes first."""

@@ -13,7 +13,7 @@ from remit.config.strict.files import NotInsideError, find_inside, read_inside
 from remit.config.strict.json import StrictJsonError, parse_json
 from remit.config.strict.kinds import BAD, ChoiceKind, Field, JsonKind, Report, TextKind
 from remit.config.strict.yaml import MAX_DEPTH, Node, parse_yaml, read_text
-from remit.errors import InvalidNameError
+from remit.errors import InvalidNameError, Place
 from remit.features.skills.extension_file import (
     DESCRIPTION,
     DESCRIPTOR_NAME,
@@ -22,10 +22,8 @@ from remit.features.skills.extension_file import (
     EntryKind,
 )
 from remit.features.skills.skill_file import SKILL_FILE, shown_name
-from remit.model.capability import Ref
 from remit.model.descriptor import DESCRIPTOR_KINDS, Descriptor, SourceRef, parameters_of
-from remit.model.names import parse_event_name
-from remit.model.place import Place
+from remit.model.names import Ref, parse_event_name
 
 SCHEMA_FILE = "schema.json"
 MAX_SCHEMA = 256 * 1024

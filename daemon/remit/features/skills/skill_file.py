@@ -11,8 +11,8 @@ from pathlib import Path
 from remit.config.strict.frontmatter import Markdown, read_markdown
 from remit.config.strict.kinds import Report
 from remit.config.strict.yaml import Mapping, Node, Scalar, Sequence
+from remit.errors import Place
 from remit.model.descriptor import Descriptor, SourceRef
-from remit.model.place import Place
 
 SKILL_FILE = "SKILL.md"
 SKILL_NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}"

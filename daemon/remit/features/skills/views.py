@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from remit.errors import Place, Problem
 from remit.features.skills.files import SkillReader
 from remit.features.skills.skill_file import SKILL_FILE
 from remit.model.capability import Capability
@@ -19,8 +20,7 @@ from remit.model.descriptor import NOBODY, Descriptor
 from remit.model.event import Service
 from remit.model.grant import Grant
 from remit.model.names import did_you_mean
-from remit.model.place import Place, Problem
-from remit.model.requests import BODY_BYTES
+from remit.model.schema import BODY_BYTES
 
 MAX_DESCRIPTION = 1_024
 _NAME = re.compile(r"(?!.*--)[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?")

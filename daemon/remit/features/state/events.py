@@ -12,7 +12,7 @@ from remit.kernel.store.checks import PAGE_BYTES
 from remit.kernel.store.records import StateEntry, StatePage, StateQuota
 from remit.model.event import Service
 from remit.model.limits import Limits, shared_prefixes
-from remit.model.requests import PAGE_LIMIT, PAGE_MAX
+from remit.model.schema import PAGE_LIMIT, PAGE_MAX
 
 KEY_LIMIT = 512
 

@@ -12,7 +12,7 @@ from remit.kernel.dispatch.limits import Load
 from remit.kernel.dispatch.registry import event_handler
 from remit.kernel.dispatch.tool_list import shown_tools, tool_list
 from remit.kernel.dispatch.visibility import unseen
-from remit.model.names import Name
+from remit.model.schema import Name
 from remit.text.words import estimate_tokens
 
 MOST_AGENTS = 100

@@ -18,12 +18,11 @@ import msgspec
 
 from remit.kernel.dispatch.tool_list import Documented
 from remit.model.descriptor import CALL_TOOL, META_TOOL, meta_tool, tool_id
-from remit.model.event import SEARCH
+from remit.model.event import SEARCH, Universe
 from remit.model.grant import Grant
 from remit.policy.catalogue import Catalogue
 from remit.policy.queries import givers_of
 from remit.policy.tool_names import held_back, names_for
-from remit.policy.universe import Universe
 
 TextFormat = Literal["verbose", "compact", "ultra_compact", "mcp"]
 

@@ -16,10 +16,18 @@ import yaml
 
 from remit.config.strict.edit import Editor, find_pair, flow, is_flow, pair_lines, scalar
 from remit.config.strict.yaml import MAX_BYTES
-from remit.errors import ConflictError, HomeError, InvalidDataError, NotFoundError, TooLargeError
+from remit.errors import (
+    ConflictError,
+    DefinitionError,
+    HomeError,
+    InvalidDataError,
+    NotFoundError,
+    Place,
+    Problem,
+    TooLargeError,
+)
 from remit.features.upstreams.file import parse_upstreams
 from remit.model.names import did_you_mean
-from remit.model.place import DefinitionError, Place, Problem
 from remit.model.upstream import Upstream
 
 ListEntry = Mapping[str, Any]

@@ -10,8 +10,7 @@ from remit.features.upstreams.views import is_visible, may_see, server_view
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.registry import event_handler
 from remit.kernel.dispatch.visibility import look_up
-from remit.model.names import Name
-from remit.model.requests import BODY_BYTES, PAGE_LIMIT, PAGE_MAX, Key, page
+from remit.model.schema import BODY_BYTES, PAGE_LIMIT, PAGE_MAX, Key, Name, page
 
 if TYPE_CHECKING:
     from remit.features.upstreams.server import UpstreamServer

@@ -20,6 +20,7 @@ from remit.config.strict.kinds import (
     WholeKind,
 )
 from remit.config.strict.yaml import MAX_BYTES, Mapping, Node, Scalar, Sequence, parse_yaml
+from remit.errors import DefinitionError, Place, Problem, by_place
 from remit.features.upstreams.kinds import (
     ENVIRONMENT,
     HEADERS,
@@ -29,7 +30,6 @@ from remit.features.upstreams.kinds import (
     UrlKind,
 )
 from remit.features.upstreams.secrets import secret_argument
-from remit.model.place import DefinitionError, Place, Problem, by_place
 from remit.model.upstream import Upstream
 
 VERSION = 1

@@ -18,9 +18,9 @@ from remit.config.strict.kinds import (
     TextKind,
 )
 from remit.config.strict.yaml import Mapping, Node, Scalar
+from remit.errors import Place, Problem
 from remit.features.upstreams.secrets import is_secret_text, looks_secret
-from remit.model.event import EFFECTS
-from remit.model.place import Place, Problem
+from remit.model.limits import EFFECTS
 
 SECRET_NAME = r"[A-Z_][A-Z0-9_]{0,127}"  # noqa: S105 - what names look like, not a secret
 VARIABLE_NAME = r"[A-Za-z_][A-Za-z0-9_]{0,127}"

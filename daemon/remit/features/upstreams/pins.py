@@ -13,9 +13,8 @@ from typing import Literal
 import msgspec
 
 from remit.config.settings.home import check_file
-from remit.errors import InvalidNameError
+from remit.errors import InvalidNameError, Place, Problem
 from remit.model.names import EventName, did_you_mean
-from remit.model.place import Place, Problem
 from remit.model.upstream import Upstream, UpstreamTool, server_of
 from remit.policy.queries import Obstacle
 from remit.policy.tool_names import is_let_in, upstream_event

@@ -23,10 +23,11 @@ from remit.features.upstreams.views import review_view, seen
 from remit.kernel.audit.log import AuditLog
 from remit.kernel.dispatch.context import Context
 from remit.kernel.store.records import ReviewStatus
-from remit.model.event import Effect, Service
+from remit.model.event import Service
+from remit.model.limits import Effect
 from remit.model.names import did_you_mean
 from remit.model.principal import Cause
-from remit.model.requests import BODY_BYTES
+from remit.model.schema import BODY_BYTES
 from remit.policy.tool_names import effect_of
 
 TOOL = "tool"

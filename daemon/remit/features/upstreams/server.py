@@ -14,7 +14,7 @@ import msgspec
 import structlog
 from anyio.abc import TaskGroup
 
-from remit.errors import RemitError, UnavailableError
+from remit.errors import DefinitionError, Problem, RemitError, UnavailableError
 from remit.features.upstreams.client.state import Health, OmittedTool, OnListed
 from remit.features.upstreams.pins import KnownServer, read_pins, served_tools
 from remit.features.upstreams.router import (
@@ -25,7 +25,6 @@ from remit.features.upstreams.router import (
 )
 from remit.kernel.authority.revision import HandlerTable
 from remit.model.event import EventSpec
-from remit.model.place import DefinitionError, Problem
 from remit.model.upstream import Upstream, UpstreamTool
 
 log = structlog.get_logger()

@@ -14,7 +14,7 @@ import anyio.to_thread
 import structlog
 from anyio.abc import TaskGroup
 
-from remit.errors import RemitError, StoreError, UnavailableError
+from remit.errors import DefinitionError, Problem, RemitError, StoreError, UnavailableError
 from remit.features.upstreams.client.state import Listing
 from remit.features.upstreams.pins import KnownServer, Pin, read_pins, write_pins
 from remit.features.upstreams.router import Serve, UpstreamRouter
@@ -35,9 +35,8 @@ from remit.kernel.authority.revision import Authority, HandlerTable
 from remit.kernel.reload.audit import REJECTED
 from remit.kernel.reload.reload import Reloader
 from remit.model.event import Service
-from remit.model.place import DefinitionError, Problem
 from remit.model.principal import DAEMON_ID, Cause
-from remit.model.requests import bounded
+from remit.model.schema import bounded
 from remit.model.upstream import Upstream
 from remit.policy.tool_names import shares_name, upstream_event
 

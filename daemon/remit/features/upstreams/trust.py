@@ -13,6 +13,7 @@ import msgspec
 from remit.features.upstreams.client.state import Listing
 from remit.features.upstreams.pins import FIRST_USE, MAX_TOOLS, KnownServer, Pin, Status
 from remit.model.descriptor import CALL_TOOL, META_TOOL
+from remit.model.event import Universe
 from remit.model.upstream import Upstream, UpstreamTool, server_of
 from remit.policy.tool_names import (
     is_let_in,
@@ -20,8 +21,7 @@ from remit.policy.tool_names import (
     tool_names,
     visible,
 )
-from remit.policy.universe import Universe
-from remit.text.confusables import look_of
+from remit.text.unicode import look_of
 
 NEW = "it is new"
 CHANGED = "it has changed since it was trusted"

@@ -210,7 +210,7 @@ def _told(text: str | None, start: int) -> str | None:
 
 def seen(text: str) -> str:
     """A text in which everything can be seen: what has no shape of its own is written out."""
-    from remit.text.plain_text import unseen_spans  # noqa: PLC0415 - when there is one
+    from remit.text.unicode import unseen_spans  # noqa: PLC0415 - when there is one
 
     cut = text[:MAX_TEXT]
     if not (cut.isascii() and cut.isprintable()):

@@ -12,14 +12,13 @@ import msgspec
 
 from remit.errors import NotFoundError
 from remit.kernel.store.records import Review, ReviewStatus
-from remit.model.agent import Agent
 from remit.model.grant import Grant
 from remit.model.names import did_you_mean
-from remit.policy.catalogue import Catalogue
-from remit.policy.compile import layer_of
+from remit.model.principal import Agent
+from remit.policy.catalogue import AGENT_PREFIX, Approval, Catalogue, Scope
+from remit.policy.checks import layer_of
 from remit.policy.delegate import resolve_agent
 from remit.policy.resolve import make_grant
-from remit.policy.review import AGENT_PREFIX, Approval, Scope
 
 APPROVAL = "approval"
 """A call that waits."""

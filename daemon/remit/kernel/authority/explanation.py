@@ -12,17 +12,15 @@ import msgspec
 
 from remit.errors import RemitError
 from remit.kernel.authority.fleet import Fleet
-from remit.model.agent import Agent
 from remit.model.event import GRANTED, Reason
 from remit.model.grant import Grant
-from remit.model.principal import OPERATOR_ID
+from remit.model.principal import OPERATOR_ID, Agent
 from remit.policy.catalogue import Catalogue
 from remit.policy.decide import refusal
-from remit.policy.delegate import remaining, resolve_agent
-from remit.policy.explain import PermissionRule, explain, explain_agent, runtime_rules
+from remit.policy.delegate import agent_layer, present_share, remaining, resolve_agent
+from remit.policy.explain import Explanation, PermissionRule, explain, explain_layer, runtime_rules
 from remit.policy.queries import Obstacle
 from remit.policy.resolve import grant_everything
-from remit.policy.runtime_capabilities import present_share
 
 
 class Cut(msgspec.Struct, frozen=True):
@@ -250,12 +248,25 @@ def _own_rules(catalogue: Catalogue, agent: Agent, event: str) -> dict[str, Any]
     """The rules of an agent itself; of one whose profile does not count, those that are left."""
     try:
         resolve_agent(catalogue, agent.spec, lives=True)
-        return explain_agent(catalogue, agent, event).to_json()
+        return _explain_agent(catalogue, agent, event).to_json()
     except RemitError as error:
         trouble = _unresolved(catalogue, agent, error)
     left = msgspec.structs.replace(agent, spec=remaining(agent.spec))
-    found = explain_agent(catalogue, left, event).to_json()
+    found = _explain_agent(catalogue, left, event).to_json()
     return found | {"causes": [trouble.to_json()], "repair": None}
+
+
+def _explain_agent(catalogue: Catalogue, agent: Agent, event: str) -> Explanation:
+    """Explain a decision about an event in the profile and the changes of an agent.
+
+    What its ancestors cut is not looked at.
+
+    Raises:
+        RemitError: the profile is gone, or does not fit the changes any more.
+    """
+    layer, _ = agent_layer(catalogue, agent.spec, lives=True)
+    reviewed = catalogue.reviewed_for(agent.id, agent.public_key)
+    return explain_layer(catalogue, agent.spec.profile, layer, event, reviewed)
 
 
 def _unresolved(catalogue: Catalogue, agent: Agent, error: RemitError) -> Obstacle:

@@ -12,13 +12,11 @@ from typing import Any
 
 from remit.errors import RemitError
 from remit.kernel.authority.sessions import Sessions
-from remit.model.agent import Agent, AgentSpec
 from remit.model.grant import Grant, Session, SessionKey
-from remit.model.principal import OPERATOR, OPERATOR_ID, Principal
+from remit.model.principal import OPERATOR, OPERATOR_ID, Agent, AgentSpec, Principal
 from remit.policy.catalogue import Catalogue
 from remit.policy.decide import confine
-from remit.policy.delegate import inherit, remainder, resolve_agent
-from remit.policy.runtime_capabilities import with_shares
+from remit.policy.delegate import inherit, remainder, resolve_agent, with_shares
 
 _CACHE_SIZE = 50_000
 

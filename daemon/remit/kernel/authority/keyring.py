@@ -23,9 +23,8 @@ from remit.kernel.authority.standing import (
 from remit.kernel.authority.store import MOST_ENDED
 from remit.kernel.store.protocol import Store
 from remit.kernel.store.records import ClientKey
-from remit.model.agent import Agent
 from remit.model.event import Reason
-from remit.model.principal import OPERATOR_ID, RESERVED, Bearer, Principal, Token
+from remit.model.principal import OPERATOR_ID, RESERVED, Agent, Bearer, Principal, Token
 
 log = structlog.get_logger()
 

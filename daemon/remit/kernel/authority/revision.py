@@ -11,21 +11,17 @@ from typing import Any, Self
 import msgspec
 
 from remit.config.definitions.files import Files, parse_definitions
-from remit.errors import ConflictError
+from remit.errors import ConflictError, DefinitionError, Problem
 from remit.kernel.authority.fleet import NOTHING, Fleet
 from remit.kernel.authority.plans import plan_between
 from remit.model.capability import RuntimeCapability
-from remit.model.composition import Definitions
-from remit.model.event import EventSpec, TakenEventError
+from remit.model.event import EventSpec, TakenEventError, Universe, make_universe
 from remit.model.grant import Grant
-from remit.model.place import DefinitionError, Problem
 from remit.model.principal import Principal
-from remit.policy.catalogue import Catalogue
+from remit.policy.catalogue import Approval, Catalogue, Definitions
 from remit.policy.compile import compile_definitions
 from remit.policy.plan import Plan
 from remit.policy.resolve import grant_everything
-from remit.policy.review import Approval
-from remit.policy.universe import Universe, make_universe
 
 MAX_EVENTS = 10_000
 """Of all sources together: every one of them costs each profile time when it is compiled."""

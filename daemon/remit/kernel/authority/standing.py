@@ -16,11 +16,10 @@ from remit.errors import RemitError
 from remit.kernel.authority.approvals import approvals_in, decisions_in
 from remit.kernel.authority.fleet import Fleet
 from remit.kernel.store.records import AgentRecord, ClientKey, SessionRecord
-from remit.model.agent import Agent, AgentSpec
 from remit.model.capability import RuntimeCapability
 from remit.model.grant import Session
-from remit.model.principal import OPERATOR_ID
-from remit.policy.review import Approval
+from remit.model.principal import OPERATOR_ID, Agent, AgentSpec
+from remit.policy.catalogue import Approval
 
 if TYPE_CHECKING:
     from remit.kernel.store.snapshot import Snapshot

@@ -9,7 +9,7 @@ import msgspec
 from remit.errors import ConflictError, InvalidDataError, RemitError
 from remit.model.names import nearest
 from remit.model.principal import Bearer, Principal
-from remit.model.requests import published_text
+from remit.model.schema import published_text
 from remit_client.values import misfit
 from remit_client.wire import Answer, Failure, Progress, Request
 

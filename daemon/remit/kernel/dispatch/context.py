@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import msgspec
 
-from remit.errors import DeniedError, LimitError, UnavailableError
+from remit.errors import DeniedError, LimitError, Problem, UnavailableError
 from remit.model.grant import Grant, SessionKey
-from remit.model.place import Problem
 from remit.model.principal import Principal
 from remit.policy.catalogue import Catalogue
 from remit_client.wire import Progress, RequestId

@@ -22,8 +22,9 @@ from remit.kernel.dispatch.own_requests import OWN_REQUESTS, UNMETERED, Asked, O
 from remit.kernel.dispatch.runner import Runner, RunningCall, WaitingCall
 from remit.model.event import Denial
 from remit.model.grant import Grant
-from remit.model.names import NAME_LIMIT, did_you_mean
+from remit.model.names import did_you_mean
 from remit.model.principal import Principal
+from remit.model.schema import NAME_LIMIT
 from remit.policy.catalogue import Catalogue
 from remit.policy.decide import refusal
 from remit_client.wire import Answer, Failure, Request

@@ -21,7 +21,7 @@ from remit.kernel.store.protocol import Store
 from remit.model.event import EventSpec, Service
 from remit.model.grant import Grant, SessionKey
 from remit.model.principal import Principal
-from remit.model.requests import published
+from remit.model.schema import published
 from remit.policy.catalogue import Catalogue
 
 _ARGUMENT = re.compile(r"^\s{4,}(\*{0,2}\w+)(?: \([^)]*\))?:\s+(.*)\Z")

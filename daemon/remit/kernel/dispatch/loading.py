@@ -7,10 +7,9 @@ from typing import Any
 
 import msgspec
 
-from remit.errors import ConflictError, HandlerError
+from remit.errors import ConflictError, HandlerError, Place, Problem
 from remit.kernel.dispatch.registry import REGISTRY, Registry
 from remit.model.event import MisplacedHandlerError
-from remit.model.place import Place, Problem
 
 # A module that was imported at run time, with the handlers that it brought.
 

@@ -18,7 +18,7 @@ from remit.kernel.dispatch.tool_list import host_tokens, shown_tools, tool_entry
 from remit.kernel.dispatch.tool_names import event_named
 from remit.model.descriptor import tool_id
 from remit.model.grant import Grant
-from remit.model.names import NAME_LIMIT
+from remit.model.schema import NAME_LIMIT
 from remit.policy.tool_names import names_for
 from remit_client.wire import Answer, Failure
 

@@ -10,11 +10,12 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
+from remit.errors import Place
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.handler import Handler
-from remit.model.event import EFFECTS, Effect, EventSpec, MisplacedHandlerError, TakenEventError
+from remit.model.event import EventSpec, MisplacedHandlerError, TakenEventError
+from remit.model.limits import EFFECTS, Effect
 from remit.model.names import EventName, did_you_mean, parse_event_name
-from remit.model.place import Place
 
 
 def check_effect(effect: str, place: Place) -> None:

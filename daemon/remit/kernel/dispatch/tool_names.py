@@ -14,9 +14,9 @@ import structlog
 
 from remit.errors import RemitError
 from remit.kernel.store.protocol import NameStore
+from remit.model.event import Universe
 from remit.model.principal import Principal
 from remit.policy.tool_names import is_sure, names_for, sure_name
-from remit.policy.universe import Universe
 
 log = structlog.get_logger()
 

@@ -17,10 +17,9 @@ from typing import Any, TypeVar
 from remit.errors import InvalidDataError, NotFoundError, RemitError, UnknownAgentError
 from remit.kernel.authority.sessions import closed
 from remit.kernel.dispatch.context import Context
-from remit.model.agent import Agent
 from remit.model.grant import Grant, Session
 from remit.model.names import did_you_mean
-from remit.model.principal import OPERATOR_ID
+from remit.model.principal import OPERATOR_ID, Agent
 from remit.policy.catalogue import CompiledRuntimeCapability
 from remit.policy.decide import confine
 

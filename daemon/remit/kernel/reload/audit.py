@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import structlog
 
-from remit.errors import StoreError
-from remit.model.place import Problem
+from remit.errors import Problem, StoreError
 from remit.model.principal import Cause
 from remit.policy.plan import Plan
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import structlog
 
-from remit.errors import RemitError
-from remit.model.place import DefinitionError, Problem
+from remit.errors import DefinitionError, Problem, RemitError
 from remit.model.principal import Cause
 
 if TYPE_CHECKING:

@@ -11,15 +11,13 @@ import msgspec
 import structlog
 
 from remit.config.definitions.files import Files
-from remit.errors import RemitError
+from remit.errors import Place, RemitError
 from remit.kernel.authority.revision import Revision
 from remit.kernel.authority.standing import LAST_GOOD, LastGood
 from remit.kernel.store.protocol import BlobStore
-from remit.model.agent import Launch, PlacedLaunch
-from remit.model.event import Effect, Exposure
 from remit.model.grant import Grant
-from remit.model.limits import Limits
-from remit.model.place import Place
+from remit.model.launch import Launch, PlacedLaunch
+from remit.model.limits import Effect, Exposure, Limits
 from remit.policy.catalogue import Catalogue
 
 log = structlog.get_logger()

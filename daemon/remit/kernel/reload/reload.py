@@ -14,7 +14,7 @@ import anyio.to_thread
 import msgspec
 import structlog
 
-from remit.errors import StoreError
+from remit.errors import DefinitionError, Problem, StoreError
 from remit.kernel.authority.plans import (
     Holdings,
     changes_between,
@@ -28,9 +28,8 @@ from remit.kernel.reload.audit import CHANGED, REJECTED, ConfigAudit
 from remit.kernel.reload.last_good import keep
 from remit.kernel.store.protocol import BlobStore
 from remit.model.capability import RuntimeCapability
-from remit.model.place import DefinitionError, Problem
 from remit.model.principal import DAEMON_ID, Cause
-from remit.model.requests import bounded
+from remit.model.schema import bounded
 from remit.policy.plan import GrantChange, Plan
 
 if TYPE_CHECKING:

@@ -13,11 +13,10 @@ from remit.kernel.reload.last_good import Kept, keep, recall
 from remit.kernel.reload.reload import Outcome
 from remit.kernel.store.protocol import BlobStore
 from remit.model.capability import RuntimeCapability
-from remit.model.event import EventSpec
+from remit.model.event import EventSpec, make_universe
 from remit.model.names import EventName
+from remit.policy.catalogue import Approval
 from remit.policy.plan import plan
-from remit.policy.review import Approval
-from remit.policy.universe import make_universe
 
 log = structlog.get_logger()
 

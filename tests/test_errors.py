@@ -1,6 +1,6 @@
 """Problems as people see them: a place, a message, the line with a caret, a hint."""
 
-from remit.model.place import DefinitionError, Place, Problem, by_place
+from remit.errors import DefinitionError, Place, Problem, by_place
 
 PROBLEM = Problem(
     Place("a.yaml", 2, 5), "typo", "no such word", "write 'b'", source="  - c", width=1

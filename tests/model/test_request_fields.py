@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.fakes import Desk, built_in_handlers, starter_files
 
-from remit.model.names import NAME_LIMIT
+from remit.model.schema import NAME_LIMIT
 
 HANDLERS = {
     name: handler for name, handler in built_in_handlers().items() if not handler.spec.pushed

@@ -13,16 +13,14 @@ from tests.fakes import texts
 
 from remit.config.definitions.files import parse_definitions
 from remit.kernel.authority.fleet import Fleet
-from remit.model.agent import Agent, AgentSpec
 from remit.model.capability import RuntimeCapability, RuntimeDefinition, RuntimeVersion
-from remit.model.composition import Definitions
-from remit.model.event import EventSpec
+from remit.model.event import EventSpec, Universe, make_universe
 from remit.model.grant import Grant
 from remit.model.limits import Limits
 from remit.model.names import parse_event_name
-from remit.policy.catalogue import Catalogue
+from remit.model.principal import Agent, AgentSpec
+from remit.policy.catalogue import Catalogue, Definitions
 from remit.policy.compile import compile_definitions
-from remit.policy.universe import Universe, make_universe
 
 EVENTS = ["a:one", "a:two", "b:one", "b:two", "c:one", "c:two", "d:key"]
 FILES = """

@@ -25,8 +25,15 @@ def test_a_former_path_gives_the_same_thing_and_warns(module: str, name: str) ->
     assert found is getattr(remit, name)
 
 
-def test_a_plug_in_may_be_written_against_a_former_path() -> None:
-    program = "from remit.runtime.registry import event_handler; print(event_handler.__module__)"
+@pytest.mark.parametrize(
+    "program",
+    [
+        "from remit.runtime.registry import event_handler; print(event_handler.__module__)",
+        "from remit.runtime import registry; print(registry.event_handler.__module__)",
+        "import remit.runtime.registry; print(remit.runtime.registry.event_handler.__module__)",
+    ],
+)
+def test_a_plug_in_may_be_written_against_a_former_path(program: str) -> None:
     done = subprocess.run(  # noqa: S603 - our own interpreter
         [sys.executable, "-W", "error::ImportWarning", "-c", program],
         capture_output=True,

@@ -36,6 +36,8 @@ _FORMER = {
 
 def __getattr__(name: str) -> Any:
     """What plug-ins import from here; loaded when asked for, so that nobody else pays."""
+    if f"remit.{name}" in _FORMER:
+        return sys.modules[f"remit.{name}"]
     if name not in _HOMES:
         raise AttributeError(f"module 'remit' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)
@@ -45,6 +47,8 @@ class _FormerModule(ModuleType):
     """A module that has moved: it still gives plug-ins what they import, and warns."""
 
     def __getattr__(self, name: str) -> Any:
+        if f"{self.__name__}.{name}" in _FORMER:
+            return sys.modules[f"{self.__name__}.{name}"]
         if name != _FORMER[self.__name__] or not name:
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         import warnings  # noqa: PLC0415 - only where a plug-in is behind

@@ -24,7 +24,7 @@ from remit.kernel.dispatch.handler import Handler
 from remit.kernel.dispatch.loading import load_handlers
 from remit.kernel.dispatch.registry import REGISTRY
 from remit.kernel.feature import Startup
-from remit.kernel.store.protocol import Store
+from remit.kernel.store.database import Database
 from remit.model.principal import OPERATOR, Agent, AgentSpec, Principal
 from remit.text.words import estimate_tokens
 from remit_client.wire import Answer
@@ -51,9 +51,9 @@ def default_settings(**changes: Any) -> Settings:
     return msgspec.structs.replace(found, **changes)
 
 
-def startup(store: Store, *parts: object, **settings: Any) -> Startup:
+def startup(database: Database, *parts: object, **settings: Any) -> Startup:
     """What a daemon starts from that reads no folder, with parts of a test's own."""
-    start = Startup(default_settings(**settings), store, HandlerTable())
+    start = Startup(default_settings(**settings), database, HandlerTable())
     start.put(SearchOptions(plain_engine), NO_CARDS, *parts)
     return start
 
@@ -89,11 +89,13 @@ class Desk:
         self.files = files
         self.store = store or TemporaryStore()
         self.authority = Authority(HandlerTable(handlers), lambda: self.files)
-        self.keyring = KeyRing("operator-key", self.authority.fleet)
+        self.keyring = KeyRing("operator-key", self.authority.fleet, self.store)
+        database = self.store.database
         kernel = make_kernel(
-            self.authority, self.store, self.keyring, clock=lambda: 0.0, wall_clock=lambda: 0.0
+            self.authority, database, self.keyring, clock=lambda: 0.0, wall_clock=lambda: 0.0
         )
-        self.kernel = build_services(kernel, startup(self.store, cards))
+        kernel.audit_log.rows = self.store  # a test may watch or refuse what is written
+        self.kernel = build_services(kernel, startup(database, cards))
         self.counters = self.kernel.counters
         self.dispatcher = Dispatcher(self.kernel, timeout=5)
 

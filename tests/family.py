@@ -4,6 +4,7 @@ from typing import Any
 
 import zmq
 from tests.fakes import Desk, built_in_handlers, texts
+from tests.stores import TemporaryStore
 
 from remit.config.definitions.files import Files
 from remit.model.principal import Principal
@@ -41,15 +42,15 @@ def public_key() -> str:
 class Family(Desk):
     """Agents are asked by name, as their connection would name them."""
 
-    def __init__(self, files: Files | None = None) -> None:
-        super().__init__(built_in_handlers(), files or family_files())
+    def __init__(self, files: Files | None = None, store: TemporaryStore | None = None) -> None:
+        super().__init__(built_in_handlers(), files or family_files(), store=store)
 
     def principal(self, who: str) -> Principal:
         found = self.authority.fleet.principal(who)
         return found or Principal(who)
 
     async def client(self, name: str, profile: str) -> None:
-        await self.keyring.add(self.kernel.store, name, public_key(), profile)
+        await self.keyring.add(name, public_key(), profile)
 
     async def spawn(self, who: str, agent_id: str, profile: str = "", **more: Any) -> Any:
         data = {"agent_id": agent_id, "public_key": public_key()} | more

@@ -122,16 +122,17 @@ class OutsideDesk:
         shared = "  outside:\n    description: x\n    event_patterns: ['mcp:*']\n"
         files = texts(shared + self._extra, **self._profiles)
         self.authority = Authority(restored.table, lambda: files)
-        store = TemporaryStore(clock=lambda: self.now)
+        self.store = TemporaryStore(clock=lambda: self.now)
+        database = self.store.database
         kernel = make_kernel(
             self.authority,
-            store,
-            KeyRing("operator-key", self.authority.fleet),
+            database,
+            KeyRing("operator-key", self.authority.fleet, self.store),
             clock=lambda: self.now,
             wall_clock=lambda: self.now,
         )
         outside = UpstreamSources(self._read_now, self.folder, self._make_link, restored)
-        self.kernel = build_services(kernel, startup(store, outside))
+        self.kernel = build_services(kernel, startup(database, outside))
         self.dispatcher = Dispatcher(self.kernel, timeout=5)
         async with self.kernel.service(Upstreams).running():
             yield

@@ -5,12 +5,13 @@ import tempfile
 import weakref
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import anyio
 
-from remit.app.store import SqliteStore
+from remit.app.store import Store
 from remit.errors import StoreError
+from remit.kernel.audit.head import HeadKeeper
 from remit.kernel.store.database import Database
 from remit.kernel.store.worker import Worker
 
@@ -64,19 +65,32 @@ class TemporaryDatabase(Database):
             database._reader = database._writer = database._opening = None
 
 
-class TemporaryStore(SqliteStore):
+class SqliteStore(Store):
+    """All rows over a file that is opened and closed with them."""
+
+    def __init__(self, path: str, *, head: HeadKeeper | None = None, **options: Any) -> None:
+        super().__init__(Database(path, **options), head=head)
+
+    async def __aenter__(self) -> Self:
+        await self.database.__aenter__()
+        return self
+
+    async def __aexit__(self, *exc: Any) -> None:
+        await self.database.__aexit__(*exc)
+
+
+class TemporaryStore(Store):
     """All rows over a temporary database."""
 
     database: TemporaryDatabase
 
     def __init__(self, *, clock: Callable[[], float] = lambda: 0.0) -> None:
-        super().__init__("", clock=clock)
-        self.database = TemporaryDatabase(clock=clock)
+        super().__init__(TemporaryDatabase(clock=clock))
 
 
 def _stop(worker: Worker | None) -> None:
     if worker is not None:
         worker._closed = True
         worker._hand_over()
-        worker._jobs.put(None)
+        worker._calls.put(None)
         worker._thread.join()

@@ -150,7 +150,8 @@ def test_the_contract_says_of_every_feature_which_others_it_uses(
     uses: dict[str, set[str]] = {name: set() for name in there}
     for edge in contracts["features"]["ignore_imports"]:
         user, used = edge.replace(".**", "").split(" -> ")
-        uses[user].add(used)
+        if user != "remit":  # which names the types that plug-ins import from it
+            uses[user].add(used)
     TopologicalSorter(uses).prepare()  # raises when the list goes in a circle
 
 
@@ -203,7 +204,7 @@ SHAPE = {
 MODULES_IN_A_FOLDER = 20
 LONG, SHORT = 400, 30
 LARGE_FOLDERS = {"features/cards", "features/discovery"}
-LONG_MODULES = {"remit.kernel.store.protocol"}
+LONG_MODULES: set[str] = set()
 SHORT_MODULES = {"remit.__main__"}
 TESTS_TO_CODE = 0.85
 

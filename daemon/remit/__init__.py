@@ -6,10 +6,10 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from remit.app.store import Store
+    from remit.features.files.store import FileLimits
     from remit.kernel.dispatch.context import Context
     from remit.kernel.dispatch.registry import event_handler
-    from remit.kernel.store.protocol import Store
-    from remit.kernel.store.records import FileLimits
     from remit.model.grant import SessionKey
 
 __version__ = "0.1.0"
@@ -17,9 +17,9 @@ __all__ = ["Context", "FileLimits", "SessionKey", "Store", "__version__", "event
 
 _HOMES = {
     "Context": "remit.kernel.dispatch.context",
-    "FileLimits": "remit.kernel.store.records",
+    "FileLimits": "remit.features.files.store",
     "SessionKey": "remit.model.grant",
-    "Store": "remit.kernel.store.protocol",
+    "Store": "remit.app.store",
     "event_handler": "remit.kernel.dispatch.registry",
 }
 _FORMER = {

@@ -13,6 +13,7 @@ from remit_client import Denied
 MODULE = '''
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.registry import event_handler
+from remit import Store
 
 
 @event_handler("tide:predict", capability="tides", effect="read")
@@ -26,13 +27,13 @@ async def predict(harbour: str) -> dict:
 
 
 @event_handler("tide:wait", capability="tides", effect="read")
-async def wait(ctx: Context) -> str:
+async def wait(ctx: Context, store: Store) -> str:
     """Wait for the tide, until the shared state says go."""
     import anyio
 
     ctx.report(0, 1, "waiting")
     with anyio.fail_after(20):
-        while await ctx.kernel.store.state_get("go") is None:
+        while await store.state_get("go") is None:
             await anyio.sleep(0.01)
     return "it came"
 '''

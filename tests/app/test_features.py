@@ -81,7 +81,7 @@ async def test_a_call_that_needs_an_approval_is_refused_where_nobody_can_approve
         home=tmp_path / "home", catalogue=catalogue, compositions=profiles, **QUIET
     )
     async with run_daemon(settings, rest) as daemon:
-        await daemon.kernel.keyring.add(daemon.kernel.store, "kim", "k" * 40, "careful")
+        await daemon.kernel.keyring.add("kim", "k" * 40, "careful")
         kim = daemon.kernel.keyring.principal("kim")
         assert kim is not None
         answer = await daemon.dispatcher.dispatch(kim, "state:set", {"key": "a", "value": 1})

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.contract.stores import KINDS, make_store
 
-from remit.kernel.store.protocol import Store
+from remit.app.store import Store
 
 
 @pytest.fixture(params=KINDS)

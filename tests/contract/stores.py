@@ -1,16 +1,16 @@
 """The stores that must keep the contract, and what its tests share."""
 
 import msgspec
+from tests.stores import SqliteStore
 
-from remit.app.store import SqliteStore
-from remit.kernel.store.protocol import Store
-from remit.kernel.store.records import AgentRecord, AuditEntry, Review
+from remit.kernel.audit.chain import AuditEntry
+from remit.kernel.store.records import AgentRecord, Review
 
 NOW = 1_700_000_000.0
 KINDS = ("sqlite",)
 
 
-def make_store(kind: str, folder: str) -> Store:
+def make_store(kind: str, folder: str) -> SqliteStore:
     """A store in that folder whose clock stands still."""
     assert kind == "sqlite"
     return SqliteStore(f"{folder}/remit.db", clock=lambda: NOW)

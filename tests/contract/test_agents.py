@@ -3,8 +3,8 @@
 import pytest
 from tests.contract.stores import NOW, agent, public_key
 
+from remit.app.store import Store
 from remit.errors import ConflictError, InvalidDataError, NotFoundError
-from remit.kernel.store.protocol import Store
 from remit.kernel.store.records import AgentRecord
 
 

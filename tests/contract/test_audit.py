@@ -11,10 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.contract.stores import NOW, audit_entry
 
+from remit.app.store import Store
 from remit.errors import InvalidDataError, TooLargeError
-from remit.kernel.audit.chain import GENESIS, chain_hash, check_entry
-from remit.kernel.store.protocol import Store
-from remit.kernel.store.records import AuditEntry, AuditRow
+from remit.kernel.audit.chain import GENESIS, AuditEntry, AuditRow, chain_hash, check_entry
 
 
 async def append(store: Store, count: int) -> list[AuditRow]:

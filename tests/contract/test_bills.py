@@ -3,9 +3,9 @@
 import pytest
 from tests.contract.stores import agent, public_key
 
+from remit.app.store import Store
 from remit.errors import InvalidDataError
-from remit.kernel.store.protocol import Store
-from remit.kernel.store.records import BillBounds, BillDay, BillTurn
+from remit.kernel.dispatch.bills import BillBounds, BillDay, BillTurn
 
 BOUNDS = BillBounds(first_day=0, first_turn=0, turns_of_one=3, rows=100)
 

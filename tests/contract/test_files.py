@@ -3,9 +3,9 @@
 import pytest
 from tests.contract.stores import NOW, agent, public_key
 
+from remit.app.store import Store
 from remit.errors import ConflictError, InvalidDataError, LimitError, TooLargeError
-from remit.kernel.store.protocol import Store
-from remit.kernel.store.records import FileInfo, FileLimits, StoredFile
+from remit.features.files.store import FileInfo, FileLimits, StoredFile
 from remit.model.grant import SessionKey
 
 ANN = SessionKey("ann", "key-of-ann", "work")

@@ -2,9 +2,9 @@
 
 import pytest
 
+from remit.app.store import Store
 from remit.errors import InvalidDataError, TooLargeError
-from remit.kernel.store.checks import MAX_VALUE_BYTES
-from remit.kernel.store.protocol import Store
+from remit.kernel.store.rows import MAX_VALUE_BYTES
 
 
 async def test_made_capabilities_come_back_whole_by_id(store: Store) -> None:

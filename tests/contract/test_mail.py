@@ -4,9 +4,9 @@ import anyio
 import pytest
 from tests.contract.stores import NOW, agent
 
+from remit.app.store import Store
 from remit.errors import InvalidDataError, LimitError
-from remit.kernel.store.protocol import Store
-from remit.kernel.store.records import Mail
+from remit.features.messages.store import Mail
 
 LATER = NOW + 10
 

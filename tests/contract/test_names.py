@@ -3,8 +3,8 @@
 import pytest
 from tests.contract.stores import agent, public_key
 
+from remit.app.store import Store
 from remit.errors import ConflictError, InvalidDataError, LimitError
-from remit.kernel.store.protocol import Store
 
 
 async def test_names_come_back_by_event_for_their_owner_alone(store: Store) -> None:

@@ -6,8 +6,8 @@ import anyio
 import pytest
 from tests.contract.stores import NOW, review
 
+from remit.app.store import Store
 from remit.errors import ConflictError, InvalidDataError, NotFoundError, TooLargeError
-from remit.kernel.store.protocol import Store
 
 DAY = 86_400.0
 

@@ -20,9 +20,11 @@ from tests.contract.stores import (
     review,
 )
 
+from remit.app.store import Store
 from remit.errors import RemitError
-from remit.kernel.store.protocol import Store
-from remit.kernel.store.records import BillBounds, BillDay, BillTurn, FileLimits, SessionRecord
+from remit.features.files.store import FileLimits
+from remit.kernel.dispatch.bills import BillBounds, BillDay, BillTurn
+from remit.kernel.store.records import SessionRecord
 from remit.model.grant import SessionKey
 
 KEYS = st.text(alphabet="ab/\U0010ffff", min_size=0, max_size=3)

@@ -3,10 +3,10 @@
 import pytest
 from tests.contract.stores import agent, public_key
 
+from remit.app.store import Store
 from remit.errors import InvalidDataError, TooLargeError
-from remit.kernel.store.checks import MAX_VALUE_BYTES
-from remit.kernel.store.protocol import Store
 from remit.kernel.store.records import SessionRecord
+from remit.kernel.store.rows import MAX_VALUE_BYTES
 
 
 async def test_sessions_come_back_whole_by_owner_and_name(store: Store) -> None:

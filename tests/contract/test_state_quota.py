@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.contract.stores import KINDS, make_store
 
+from remit.app.store import Store
 from remit.errors import LimitError
-from remit.kernel.store.protocol import Store
-from remit.kernel.store.records import StateQuota
+from remit.features.state.store import StateQuota
 
 THREE = StateQuota(keys=3)
 

@@ -7,13 +7,13 @@ import anyio
 import pytest
 from tests.contract.stores import NOW, public_key
 
+from remit.app.store import Store
 from remit.errors import (
     ConflictError,
     InvalidDataError,
     NotFoundError,
     TooLargeError,
 )
-from remit.kernel.store.protocol import Store
 
 
 async def test_what_was_set_is_read_back_with_who_and_when(store: Store) -> None:

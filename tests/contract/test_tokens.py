@@ -4,8 +4,8 @@ import msgspec
 import pytest
 from tests.contract.stores import NOW, agent, public_key
 
+from remit.app.store import Store
 from remit.errors import ConflictError, InvalidDataError
-from remit.kernel.store.protocol import Store
 from remit.kernel.store.records import TokenRecord
 
 

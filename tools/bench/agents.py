@@ -29,12 +29,13 @@ import zmq  # noqa: E402
 from tests.fakes import built_in_handlers, starter_files  # noqa: E402
 
 from remit.app.kernel import build_services, make_kernel  # noqa: E402
-from remit.app.store import SqliteStore  # noqa: E402
 from remit.config.settings.load import load_settings  # noqa: E402
 from remit.kernel.authority.keyring import KeyRing  # noqa: E402
 from remit.kernel.authority.revision import Authority, HandlerTable  # noqa: E402
+from remit.kernel.authority.store import PrincipalRows  # noqa: E402
 from remit.kernel.dispatch.dispatcher import Dispatcher  # noqa: E402
 from remit.kernel.feature import Startup  # noqa: E402
+from remit.kernel.store.database import Database  # noqa: E402
 from remit.model.principal import OPERATOR, Principal  # noqa: E402
 
 AGENTS = 10_000
@@ -56,13 +57,13 @@ def resident() -> int:
 class Fleet:
     """A daemon without a socket, and agents that hold one of a few profiles under some leads."""
 
-    def __init__(self, store: SqliteStore) -> None:
+    def __init__(self, database: Database) -> None:
         handlers, found = built_in_handlers(), files()
         self.authority = Authority(HandlerTable(handlers), lambda: found)
-        self.keyring = KeyRing("operator-key", self.authority.fleet)
+        self.keyring = KeyRing("operator-key", self.authority.fleet, PrincipalRows(database))
         settings = load_settings({}, {}, "/nonexistent")
-        kernel = make_kernel(self.authority, store, self.keyring)
-        kernel = build_services(kernel, Startup(settings, store, HandlerTable()))
+        kernel = make_kernel(self.authority, database, self.keyring)
+        kernel = build_services(kernel, Startup(settings, database, HandlerTable()))
         self.dispatcher = Dispatcher(kernel, timeout=60)
 
     async def ask(self, who: Principal, event: str, data: Any) -> Any:
@@ -132,8 +133,8 @@ async def timed(run: Callable[[], Any]) -> float:
 async def measure(report: Report, folder: str) -> None:
     """Fill and empty the fleet some times: only the first one pays for what is kept for good."""
     keys = [zmq.curve_keypair()[0].decode() for _ in range(ROUNDS * AGENTS)]
-    async with SqliteStore(f"{folder}/agents.db") as store:
-        fleet = Fleet(store)
+    async with Database(f"{folder}/agents.db") as database:
+        fleet = Fleet(database)
         memory = [resident()]
         for at in range(ROUNDS):
             batch = keys[at * AGENTS : (at + 1) * AGENTS]

@@ -23,7 +23,6 @@ use_checkout()
 
 from remit.app.features import event_modules  # noqa: E402 - after the checkout can be imported
 from remit.app.kernel import build_services, make_kernel  # noqa: E402
-from remit.app.store import SqliteStore  # noqa: E402
 from remit.config.definitions.files import (  # noqa: E402
     read_files,
     starter_dir,
@@ -31,10 +30,12 @@ from remit.config.definitions.files import (  # noqa: E402
 from remit.config.settings.load import load_settings  # noqa: E402
 from remit.kernel.authority.keyring import KeyRing  # noqa: E402
 from remit.kernel.authority.revision import Authority, HandlerTable  # noqa: E402
+from remit.kernel.authority.store import PrincipalRows  # noqa: E402
 from remit.kernel.dispatch.dispatcher import Dispatcher  # noqa: E402
 from remit.kernel.dispatch.loading import load_handlers  # noqa: E402
 from remit.kernel.dispatch.registry import REGISTRY  # noqa: E402
 from remit.kernel.feature import Startup  # noqa: E402
+from remit.kernel.store.database import Database  # noqa: E402
 from remit.model.principal import OPERATOR  # noqa: E402
 
 FILES = 400
@@ -70,13 +71,15 @@ def make_files(seed: int = 1) -> dict[str, str]:
 class Daemon:
     """A dispatcher over a database on disk, without a socket."""
 
-    def __init__(self, store: SqliteStore) -> None:
+    def __init__(self, database: Database) -> None:
         load_handlers(event_modules(), trusted=True)
         starter = read_files(starter_dir() / "capabilities.yaml", starter_dir() / "compositions")
         authority = Authority(HandlerTable(REGISTRY.handlers()), lambda: starter)
         settings = load_settings({}, {}, "/nonexistent")
-        kernel = make_kernel(authority, store, KeyRing("operator", authority.fleet))
-        kernel = build_services(kernel, Startup(settings, store, HandlerTable()))
+        kernel = make_kernel(
+            authority, database, KeyRing("operator", authority.fleet, PrincipalRows(database))
+        )
+        kernel = build_services(kernel, Startup(settings, database, HandlerTable()))
         self._dispatcher = Dispatcher(kernel)
 
     async def ask(self, event: str, **data: Any) -> Any:
@@ -110,8 +113,8 @@ async def measure(report: Report, folder: Path) -> None:
     """Fill the report."""
     files = make_files()
     megabytes = sum(map(len, files.values())) / 1e6
-    async with SqliteStore(str(folder / "remit.db")) as store:
-        daemon = Daemon(store)
+    async with Database(str(folder / "remit.db")) as database:
+        daemon = Daemon(database)
         start = perf_counter()
         for path, text in files.items():
             await daemon.ask("file:write_file", path=path, content=text)

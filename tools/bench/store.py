@@ -20,8 +20,10 @@ from report import INSTALL, ROOT, Report, arguments, use_checkout
 
 use_checkout()
 
-from remit.app.store import SqliteStore  # noqa: E402
-from remit.kernel.store.records import AuditEntry  # noqa: E402 - after the checkout can be imported
+from remit.features.state.store import StateRows  # noqa: E402
+from remit.kernel.audit.chain import AuditEntry  # noqa: E402 - after the checkout can be imported
+from remit.kernel.audit.store import AuditRows  # noqa: E402
+from remit.kernel.store.database import Database  # noqa: E402
 
 WRITERS = 64
 ROUNDS = 7
@@ -70,8 +72,9 @@ async def per_second(write: Write, per_writer: int) -> float:
 
 async def audit_rate(folder: str) -> float:
     """The audit log: each row is hashed together with the row before it."""
-    async with SqliteStore(f"{folder}/audit.db") as store:
-        return await per_second(lambda w, n: store.audit_append(entry(w, n)), PER_WRITER)
+    async with Database(f"{folder}/audit.db") as database:
+        rows = AuditRows(database)
+        return await per_second(lambda w, n: rows.audit_append(entry(w, n)), PER_WRITER)
 
 
 async def insert_rate(folder: str) -> float:
@@ -81,21 +84,22 @@ async def insert_rate(folder: str) -> float:
         connection.execute(_INSERT, values)
 
     seqs = count(1)
-    async with SqliteStore(f"{folder}/insert.db") as store:
+    async with Database(f"{folder}/insert.db") as database:
 
         async def write(writer: int, number: int) -> None:
             values = to_values(next(seqs), entry(writer, number))
-            await store.write(lambda connection: insert(connection, values))
+            await database.write(lambda connection: insert(connection, values))
 
         return await per_second(write, PER_WRITER)
 
 
 async def state_rate(folder: str) -> float:
     """A new key of the shared state, which reads the version before it writes."""
-    async with SqliteStore(f"{folder}/state.db") as store:
+    async with Database(f"{folder}/state.db") as database:
+        rows = StateRows(database)
 
         async def write(writer: int, number: int) -> None:
-            await store.state_set(f"{writer}/{number}", {"n": number, "text": "x" * 60}, "bench")
+            await rows.state_set(f"{writer}/{number}", {"n": number, "text": "x" * 60}, "bench")
 
         return await per_second(write, PER_WRITER)
 
@@ -105,7 +109,7 @@ async def baseline_rate(folder: str) -> float:
     import aiosqlite  # noqa: PLC0415 - optional: only this measurement needs it
 
     path = f"{folder}/baseline.db"
-    async with SqliteStore(path):
+    async with Database(path):
         pass  # makes the tables
     async with aiosqlite.connect(path) as connection:
         await connection.execute("PRAGMA synchronous = FULL")

@@ -6,14 +6,14 @@ from typing import Any
 import anyio
 import msgspec
 
-from remit.app.store import SqliteStore
 from remit.config.settings.home import Home
 from remit.config.settings.lock import hold_lock
 from remit.errors import HomeError
-from remit.kernel.audit.chain import GENESIS
+from remit.kernel.audit.chain import GENESIS, AuditEntry, AuditHead
 from remit.kernel.audit.head import HeadFile, HeadKeeper
 from remit.kernel.audit.proof import Archive, AuditReader, prove
-from remit.kernel.store.records import AuditEntry, AuditHead
+from remit.kernel.audit.store import AuditRows
+from remit.kernel.store.database import Database
 from remit.model.principal import OPERATOR_ID
 from remit_client.errors import BadKey
 from remit_client.keys import load_key
@@ -60,12 +60,14 @@ def accept_files(home: Home) -> dict[str, Any]:
 
 async def _accept(home: Home) -> dict[str, Any]:
     archive, keeper = Archive(home.audit), HeadKeeper(_head_file(home))
-    async with SqliteStore(str(home.database), head=keeper) as store:
-        before = await prove(store, archive)
-        await store.audit_accept(archive.begin() or (await store.audit_verify()).anchor)
+    database = Database(str(home.database))
+    rows = AuditRows(database, head=keeper)
+    async with database:
+        before = await prove(rows, archive)
+        await rows.audit_accept(archive.begin() or (await rows.audit_verify()).anchor)
         if not before["ok"]:
-            await store.audit_append(_row(before["problem"]))
-        after = await prove(store, archive)
+            await rows.audit_append(_row(before["problem"]))
+        after = await prove(rows, archive)
     return {"accepted": before["problem"]} | after
 
 

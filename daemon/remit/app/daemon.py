@@ -19,7 +19,6 @@ from remit.app.descriptors import Shares, share_descriptors
 from remit.app.features import FEATURES
 from remit.app.handlers import load_all_handlers
 from remit.app.kernel import features_running, open_kernel
-from remit.app.store import SqliteStore
 from remit.app.workbench import definition_paths
 from remit.config.settings.home import Home, ipc_endpoint, is_socket_path, prepare_home
 from remit.config.settings.launch_user import launch_user
@@ -31,6 +30,7 @@ from remit.faces.zmq.limits import SocketLimits
 from remit.faces.zmq.peers import Peer
 from remit.features.extensions.service import Extensions
 from remit.kernel.audit.head import HeadFile, HeadKeeper
+from remit.kernel.audit.store import AuditRows
 from remit.kernel.authority.revision import HandlerTable
 from remit.kernel.dispatch.context import Kernel
 from remit.kernel.dispatch.dispatcher import Dispatcher
@@ -38,7 +38,8 @@ from remit.kernel.dispatch.handler import Handler
 from remit.kernel.feature import Feature
 from remit.kernel.reload.full_reload import reload_everything
 from remit.kernel.reload.watch import watch_definitions
-from remit.kernel.store.reserve import Reserve
+from remit.kernel.store.database import Database
+from remit.kernel.store.disk import Reserve
 from remit.model.principal import OPERATOR_ID, Cause
 from remit_client.errors import BadKey
 from remit_client.keys import Key, load_key, new_key, save_key
@@ -161,11 +162,13 @@ async def run_daemon(
         features = tuple(features)
         table = HandlerTable(_handlers(settings, features))
         reserve = Reserve(home.reserve, settings.disk_reserve)
+        database = Database(str(home.database), reserve=reserve)
         head = HeadKeeper(HeadFile(home.audit_head, keys.server_secret))
-        async with SqliteStore(str(home.database), reserve=reserve, head=head) as store:
-            await _look_at_audit(store)
+        audit = AuditRows(database, head=head)
+        async with database:
+            await _look_at_audit(audit)
             kernel, difference = await open_kernel(
-                settings, store, table, keys.operator_public, features
+                settings, database, table, keys.operator_public, features
             )
             dispatcher = Dispatcher(kernel, timeout=settings.request_timeout)
             shares = share_descriptors(settings)
@@ -188,8 +191,8 @@ async def run_daemon(
                         yield daemon
 
 
-async def _look_at_audit(store: SqliteStore) -> None:
-    head = await store.audit_head()
+async def _look_at_audit(audit: AuditRows) -> None:
+    head = await audit.audit_head()
     if head is not None and head.problem:
         log.error("audit_broken", problem=head.problem, hint="remit audit verify")
 

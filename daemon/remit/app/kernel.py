@@ -12,26 +12,29 @@ from remit.config.settings.table import Settings
 from remit.kernel.audit.denials import WINDOW
 from remit.kernel.audit.log import AuditLog
 from remit.kernel.audit.proof import Archive
+from remit.kernel.audit.store import AuditRows
 from remit.kernel.authority.credentials import ForwardClock
 from remit.kernel.authority.keyring import KeyRing
 from remit.kernel.authority.revision import Authority, HandlerTable
 from remit.kernel.authority.session_manager import SessionManager
+from remit.kernel.authority.store import PrincipalRows
 from remit.kernel.bus.delivery import Delivery
-from remit.kernel.dispatch.bills import Bills
+from remit.kernel.dispatch.bills import BillRows, Bills
 from remit.kernel.dispatch.context import Kernel
 from remit.kernel.dispatch.limits import DENIALS_PER_MINUTE, Counters, RateLimiter
-from remit.kernel.dispatch.tool_names import CallerNames, OldNames
+from remit.kernel.dispatch.tool_names import CallerNames, NameRows, OldNames
 from remit.kernel.feature import Feature, Setup, Startup
 from remit.kernel.reload.audit import ConfigAudit
 from remit.kernel.reload.last_good import recall
 from remit.kernel.reload.reload import Outcome, Reloader
 from remit.kernel.reload.start import open_authority, with_agents
-from remit.kernel.store.protocol import Store
+from remit.kernel.store.database import Database
+from remit.kernel.store.rows import BlobRows
 
 
 async def open_kernel(
     settings: Settings,
-    store: Store,
+    database: Database,
     table: HandlerTable,
     operator_key: str,
     features: Iterable[Feature] = FEATURES,
@@ -40,7 +43,7 @@ async def open_kernel(
 
     Args:
         settings: how it is configured.
-        store: what outlived the last run.
+        database: what outlived the last run.
         table: the handlers that are there whatever that was.
         operator_key: the public key of the operator.
         features: those that are served.
@@ -49,26 +52,27 @@ async def open_kernel(
         DefinitionError: the definitions do not compile.
     """
     setups = load_setups(features)
-    startup = Startup(settings, store, table)
+    startup = Startup(settings, database, table)
     for setup in setups:
         if setup.restore is not None:
             await setup.restore(startup)
-    kept = await recall(store)
+    blobs = BlobRows(database)
+    kept = await recall(blobs)
     authority, difference = await open_authority(
         startup.table,
         lambda: definition_files(settings),
-        store,
+        blobs,
         approvals=startup.approvals,
         made=startup.capabilities,
         kept=kept,
     )
-    keyring = KeyRing(operator_key, authority.fleet)
-    await keyring.load(store)
+    keyring = KeyRing(operator_key, authority.fleet, PrincipalRows(database))
+    await keyring.load()
     if difference is not None:
         difference = with_agents(difference, kept, authority)
     kernel = make_kernel(
         authority,
-        store,
+        database,
         keyring,
         audit_sample=settings.audit_sample,
         audit_folder=Home(settings.home).audit,
@@ -91,7 +95,7 @@ def load_setups(features: Iterable[Feature] = FEATURES) -> tuple[Setup, ...]:
 
 def make_kernel(  # noqa: PLR0913 - one argument a part
     authority: Authority,
-    store: Store,
+    database: Database,
     keyring: KeyRing,
     *,
     clock: Callable[[], float] = time.monotonic,
@@ -105,7 +109,7 @@ def make_kernel(  # noqa: PLR0913 - one argument a part
     """Put the parts together that every daemon has."""
     delivery = Delivery(authority, wall_clock)
     audit_log = AuditLog(
-        store,
+        AuditRows(database),
         clock=wall_clock,
         show=delivery.show,
         sample=audit_sample,
@@ -113,18 +117,18 @@ def make_kernel(  # noqa: PLR0913 - one argument a part
         keep=audit_keep,
         window=denial_window,
     )
-    audit_log.denials.is_scarce = lambda: store.is_full
+    audit_log.denials.is_scarce = lambda: database.is_full
     return Kernel(
         authority=authority,
-        store=store,
+        database=database,
         keyring=keyring,
         delivery=delivery,
-        reloader=Reloader(authority, delivery, store, ConfigAudit(audit_log)),
+        reloader=Reloader(authority, delivery, BlobRows(database), ConfigAudit(audit_log)),
         audit_log=audit_log,
-        sessions=SessionManager(store, authority.fleet, wall_clock),
-        names=CallerNames(store),
+        sessions=SessionManager(PrincipalRows(database), authority.fleet, wall_clock),
+        names=CallerNames(NameRows(database)),
         old_names=OldNames(),
-        bills=Bills(store, wall_clock),
+        bills=Bills(BillRows(database), wall_clock),
         rate_limiter=RateLimiter(clock, denials_per_minute=denials_per_minute),
         counters=Counters(started_at=clock()),
         clock=clock,

@@ -1,33 +1,23 @@
 """The store of an installation: the rows of the kernel and of every feature over one database."""
 
-import time
-from collections.abc import Callable, Sequence
-from types import TracebackType
-from typing import Self
-
 from remit.features.agents.store import TokenRows
-from remit.features.bill.store import BillRows
 from remit.features.capabilities.store import MadeRows
 from remit.features.discovery.store import LessonRows
 from remit.features.files.store import FileRows
 from remit.features.messages.store import MailRows
 from remit.features.reviews.store import ReviewRows
 from remit.features.state.store import StateRows
-from remit.features.tools.store import NameRows
-from remit.kernel.audit.head import HeadKeeper
 from remit.kernel.audit.store import AuditRows
-from remit.kernel.authority.store import PrincipalRows, SessionRows
-from remit.kernel.store.blobs import BlobRows
-from remit.kernel.store.database import Database
-from remit.kernel.store.reserve import Reserve
-from remit.kernel.store.schema import Migration
+from remit.kernel.authority.store import PrincipalRows
+from remit.kernel.dispatch.bills import BillRows
+from remit.kernel.dispatch.tool_names import NameRows
+from remit.kernel.store.rows import BlobRows
 
 
-class SqliteStore(
+class Store(
     AuditRows,
     StateRows,
     PrincipalRows,
-    SessionRows,
     FileRows,
     LessonRows,
     MadeRows,
@@ -38,40 +28,15 @@ class SqliteStore(
     NameRows,
     BillRows,
 ):
-    """All rows in the file at a path, which is made when it is missing.
+    """All rows, for plug-ins: `from remit import Store`. What is ours names the rows it needs.
 
-    One process at a time: the lock of the state directory sees to that.
+    An acknowledged write (the call returned) is durable, and every later read sees it. A write
+    whose caller was cancelled may or may not have happened. All methods raise `StoreError` when the
+    store itself cannot be read or written. On a full disk it still takes rights away (`key_revoke`,
+    `agent_remove`, `token_remove`, `made_remove`) and writes essential entries of the audit.
     """
-
-    def __init__(
-        self,
-        path: str,
-        *,
-        clock: Callable[[], float] = time.time,
-        lock_wait: float = 2.0,
-        reserve: Reserve | None = None,
-        head: HeadKeeper | None = None,
-        migrations: Sequence[Migration] | None = None,
-    ) -> None:
-        """Name the file; see `Database`."""
-        database = Database(
-            path, clock=clock, lock_wait=lock_wait, reserve=reserve, migrations=migrations
-        )
-        super().__init__(database, head=head)
 
     @property
     def is_full(self) -> bool:
         """Tell whether the disk is full, so that only what is essential is written."""
         return self.database.is_full
-
-    async def __aenter__(self) -> Self:
-        await self.database.__aenter__()
-        return self
-
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await self.database.__aexit__(exc_type, exc, traceback)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from remit.config.settings.table import Settings
     from remit.kernel.authority.revision import HandlerTable
     from remit.kernel.dispatch.context import Kernel
-    from remit.kernel.store.protocol import Store
+    from remit.kernel.store.database import Database
     from remit.model.capability import RuntimeCapability
     from remit.policy.catalogue import Approval
 
@@ -54,7 +54,7 @@ class Startup(msgspec.Struct, eq=False):
     """What a daemon starts from, before its first revision is compiled."""
 
     settings: "Settings"
-    store: "Store"
+    database: "Database"
     table: "HandlerTable"
     """The handlers of the first revision; a feature adds those that came at run time."""
     approvals: "frozenset[Approval]" = frozenset()

@@ -5,7 +5,8 @@ from typing import Any
 import anyio
 import pytest
 from tests.faces.http.world import PATIENCE, World, served
-from tests.stores import TemporaryStore
+
+from remit.features.messages.store import MailRows
 
 
 async def status(world: World, headers: dict[str, str]) -> int:
@@ -139,27 +140,26 @@ async def test_no_token_is_kept_and_none_is_listed() -> None:
         token = await world.token()
         assert await world.desk.ask("operator", "key:tokens") is not None
         listed = await world.desk.ask("operator", "key:tokens")
-        kept = await world.desk.kernel.store.token_list()
+        kept = await world.desk.store.token_list()
         assert token not in str(listed) + str(kept)
         assert [one["name"] for one in listed["items"]] == ["operator"]
 
 
-async def test_a_call_that_runs_ends_when_its_caller_is_shut_out() -> None:
+async def test_a_call_that_runs_ends_when_its_caller_is_shut_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     async with served() as world:
         made = await world.desk.ask("operator", "agent:spawn", {"profile": "base_multi_agent"})
         who = {"Authorization": f"Bearer {made['credentials']['token']}"}
         name = made["agent_id"]
         gate = anyio.Event()
-        store = world.desk.kernel.store
-        assert isinstance(store, TemporaryStore)
-        count = store.mail_count
 
-        async def slow(to: str) -> int:
+        async def slow(_rows: MailRows, _to: str) -> int:
             gate.set()
             await anyio.sleep_forever()
-            return await count(to)
+            return 0
 
-        store.mail_count = slow  # type: ignore[method-assign]
+        monkeypatch.setattr(MailRows, "mail_count", slow)
         answers: list[Any] = []
 
         async def ask() -> None:

@@ -60,7 +60,7 @@ async def test_a_refused_call_is_a_denial_like_every_other(era: str, name: str) 
         assert row["decision"]
         assert world.desk.counters.denied == before + 1
         assert world.desk.counters.by_caller["ann"].denied == 1
-        assert await world.desk.kernel.store.state_get("a") is None
+        assert await world.desk.store.state_get("a") is None
 
 
 @pytest.mark.parametrize("era", ERAS)

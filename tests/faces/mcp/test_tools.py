@@ -122,7 +122,7 @@ async def test_what_is_not_allowed_answers_like_what_does_not_exist(era: str) ->
                 error = refused.value.error
                 told.append((error.code, error.message.replace(name, "NAME"), error.data))
             assert len({repr(one) for one in told}) == 1
-        assert await world.desk.kernel.store.state_get("a") is None
+        assert await world.desk.store.state_get("a") is None
 
 
 @pytest.mark.parametrize("era", ERAS)

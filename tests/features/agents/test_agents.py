@@ -59,7 +59,7 @@ async def test_the_operators_own_rights_are_not_inherited(family: Family) -> Non
 
 
 async def rows(family: Family, **where: Any) -> list[Any]:
-    page = await family.kernel.store.audit_query(limit=10, **where)
+    page = await family.store.audit_query(limit=10, **where)
     return [msgspec.json.decode(row.entry.details) for row in page.items]
 
 
@@ -184,9 +184,9 @@ async def test_a_child_without_a_key_gets_a_pair_and_a_token_of_which_a_hash_is_
     credentials = made["credentials"]
     assert set(credentials) == {"public_key", "secret_key", "token"}
     assert made["agent_id"].startswith("helper-")
-    record = (await family.kernel.store.agent_list())[-1]
+    record = (await family.store.agent_list())[-1]
     assert record.token_hash == hashlib.sha256(credentials["token"].encode()).hexdigest()
-    kept = repr(await family.kernel.store.agent_list())
+    kept = repr(await family.store.agent_list())
     assert credentials["token"] not in kept
     assert credentials["secret_key"] not in kept
 
@@ -215,7 +215,7 @@ async def test_a_spawn_that_makes_no_sense_is_refused_and_leaves_nothing(
     family: Family, data: dict[str, Any], code: str
 ) -> None:
     assert (await family.refused("boss", "agent:spawn", data))[0] == code
-    assert len(await family.kernel.store.agent_list()) == 1
+    assert len(await family.store.agent_list()) == 1
     assert family.authority.fleet.names() == ["boss"]
 
 
@@ -279,7 +279,7 @@ async def test_ending_an_agent_ends_all_below_it_at_once(family: Family) -> None
     assert ended["terminated"] == ["lead", "kid"]
     assert family.keyring.name_of_key(key) is None
     assert (await family.refused("kid", "state:get", {"key": "a"}))[0] == "denied"
-    assert [r.id for r in await family.kernel.store.agent_list()] == ["boss"]
+    assert [r.id for r in await family.store.agent_list()] == ["boss"]
 
 
 async def test_an_agent_may_end_itself(family: Family) -> None:
@@ -311,7 +311,7 @@ async def test_a_client_is_ended_as_its_key_is_revoked(family: Family) -> None:
     ] == "unknown_agent"
     ended = await family.ask("operator", "agent:terminate", {"agent_id": "carl"})
     assert ended["terminated"] == ["carl", "kid"]
-    assert await family.kernel.store.key_get("carl") is None
+    assert await family.store.key_get("carl") is None
 
 
 async def test_narrowing_a_parent_narrows_the_whole_tree(family: Family) -> None:

@@ -52,7 +52,7 @@ async def test_an_updated_agent_is_still_the_same(family: Family) -> None:
 
 async def test_a_parent_that_is_ended_while_it_spawns_leaves_no_child(family: Family) -> None:
     await family.spawn("boss", "lead", "lead")
-    store = family.kernel.store
+    store = family.store
     add = store.agent_add
 
     async def ended_meanwhile(record: AgentRecord) -> AgentRecord:
@@ -70,13 +70,13 @@ async def test_a_spawn_that_cannot_be_kept_leaves_nobody(family: Family) -> None
     async def full(record: AgentRecord) -> AgentRecord:
         raise StoreError(f"no room for {record.id}")
 
-    add = family.kernel.store.agent_add
-    family.kernel.store.agent_add = full  # type: ignore[method-assign]
+    add = family.store.agent_add
+    family.store.agent_add = full  # type: ignore[method-assign]
     key = public_key()
     data = {"agent_id": "kid", "public_key": key}
     assert (await family.refused("boss", "agent:spawn", data))[0] == "store_unavailable"
     assert (family.keyring.name_of_key(key), family.keyring.arriving("boss")) == (None, 0)
-    family.kernel.store.agent_add = add  # type: ignore[method-assign]
+    family.store.agent_add = add  # type: ignore[method-assign]
     await family.ask("boss", "agent:spawn", data)
 
 
@@ -88,17 +88,17 @@ async def test_an_end_that_cannot_be_kept_shuts_out_all_the_same_and_can_be_repe
     async def full(agents: Sequence[str]) -> int:
         raise StoreError(f"no room to forget {agents}")
 
-    remove = family.kernel.store.agent_remove
-    family.kernel.store.agent_remove = full  # type: ignore[method-assign]
+    remove = family.store.agent_remove
+    family.store.agent_remove = full  # type: ignore[method-assign]
     end = {"agent_id": "kid"}
     assert (await family.refused("operator", "agent:terminate", end))[0] == "store_unavailable"
     assert not await family.allowed("kid", "state:get")
     assert (await family.refused("operator", "agent:spawn", end))[0] == "conflict"
     other = (await family.ask("boss", "agent:spawn", end))["agent_id"]
     assert other.startswith("kid-")
-    family.kernel.store.agent_remove = remove  # type: ignore[method-assign]
+    family.store.agent_remove = remove  # type: ignore[method-assign]
     await family.ask("operator", "agent:terminate", end)
-    left = [record.id for record in await family.kernel.store.agent_list()]
+    left = [record.id for record in await family.store.agent_list()]
     assert left == ["boss", other]
     await family.spawn("boss", "kid", "helper")
 
@@ -108,16 +108,15 @@ async def test_ending_oneself_is_written_though_the_call_is_cancelled_by_it(fami
     with anyio.CancelScope() as scope:
         family.keyring.on_revoke = lambda _name: scope.cancel()
         await family.answer("lead", "agent:terminate", {"agent_id": "lead"})
-    assert [record.id for record in await family.kernel.store.agent_list()] == ["boss"]
+    assert [record.id for record in await family.store.agent_list()] == ["boss"]
 
 
 async def test_agents_keys_and_positions_survive_a_restart(family: Family) -> None:
     await family.client("carl", "lead")
     key = public_key()
     await family.spawn("carl", "kid", "writer", public_key=key, disallowed_tools=["state:set"])
-    again = Family()
-    again.kernel.store = family.kernel.store
-    await again.keyring.load(family.kernel.store)
+    again = Family(store=family.store)
+    await again.keyring.load()
     before = await family.ask("operator", "agent:list")
     assert await again.ask("operator", "agent:list") == before
     assert again.keyring.name_of_key(key) == "kid"
@@ -129,11 +128,11 @@ async def test_agents_keys_and_positions_survive_a_restart(family: Family) -> No
 async def test_an_orphan_is_not_adopted_by_a_later_principal_of_its_parents_name(
     family: Family,
 ) -> None:
-    store = family.kernel.store
+    store = family.store
     await family.spawn("boss", "lead", "lead")
     await family.spawn("lead", "kid")
     await store.agent_remove(["lead"])  # as if the daemon had died in the middle
-    await family.kernel.store.agent_add(
+    await family.store.agent_add(
         AgentRecord(
             id="lead",
             parent=None,
@@ -146,7 +145,7 @@ async def test_an_orphan_is_not_adopted_by_a_later_principal_of_its_parents_name
         )
     )
     fleet = Fleet()
-    await KeyRing("operator-key", fleet).load(store)
+    await KeyRing("operator-key", fleet, store).load()
     assert sorted(fleet.names()) == ["boss", "lead"]
     assert "kid" not in {record.id for record in await store.agent_list()}
 

@@ -101,7 +101,7 @@ async def test_dependencies_come_before_what_needs_them_and_are_told_apart(famil
 async def test_the_order_of_the_list_is_the_priority_and_survives_a_restart(family: Family) -> None:
     listed = ["sums", {"ref": "tuned", "config": {"depth": 2}}, "read", "old"]
     await family.spawn("operator", "bob", capabilities=listed, name="Bob")
-    (record,) = await family.kernel.store.agent_list()
+    (record,) = await family.store.agent_list()
     assert agent_of(record).spec.chosen == listed
     assert (await run(family, "bob"))["user_selected"] == ["sums", "tuned", "read", "old"]
     update = {"agent_id": "bob", "capabilities": ["old", "sums"]}

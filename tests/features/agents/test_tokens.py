@@ -7,6 +7,7 @@ from tests.fakes import Desk, built_in_handlers, starter_files
 
 from remit.errors import StoreError
 from remit.features.agents.keys import TokenIssuer
+from remit.features.agents.store import TokenRows
 from remit.kernel.authority.credentials import MAX_OF_ONE
 from remit.kernel.authority.keyring import KeyRing
 from remit.model.principal import Bearer
@@ -95,29 +96,29 @@ async def test_one_principal_has_only_so_many_tokens(desk: Desk) -> None:
     assert (await desk.ask("operator", "key:tokens"))["total"] == 1
 
 
-async def test_a_revoked_token_counts_no_longer_even_when_the_store_fails(desk: Desk) -> None:
+async def test_a_revoked_token_counts_no_longer_even_when_the_store_fails(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
     made = await desk.ask("operator", "key:token")
-    store = desk.kernel.store
-    remove = store.token_remove
 
-    async def fail(hashes: object) -> int:
+    async def fail(_rows: TokenRows, _hashes: object) -> int:
         raise StoreError("no room")
 
-    store.token_remove = fail  # type: ignore[method-assign]
+    monkeypatch.setattr(TokenRows, "token_remove", fail)
     answer = await desk.answer("operator", "key:revoke_token", {"id": made["id"]})
     assert answer.error is not None
     assert holder(desk, made["token"]) is None
-    store.token_remove = remove  # type: ignore[method-assign]
+    monkeypatch.undo()
     await desk.ask("operator", "key:revoke_token", {"id": made["id"]})
-    assert await store.token_list() == ()
+    assert await desk.store.token_list() == ()
 
 
 async def test_a_restart_finds_the_tokens_of_those_who_are_still_the_same(desk: Desk) -> None:
     made = await desk.ask("operator", "key:token", {"name": "eve"})
     mine = await desk.ask("operator", "key:token", {})
-    store, fleet = desk.kernel.store, desk.authority.fleet
+    store, fleet = desk.store, desk.authority.fleet
     for key, still_mine in (("operator-key", True), ("another-key", False)):
-        ring = KeyRing(key, fleet)
+        ring = KeyRing(key, fleet, store)
         await TokenIssuer(store, ring).load()
         assert ring.bearer(made["token"], "http") is not None
         assert (ring.bearer(mine["token"], "http") is not None) == still_mine

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from tests.features.reviews.gated import GatedDesk
 from tests.stores import TemporaryStore
 
+from remit.kernel.audit.chain import AuditRow
 from remit.kernel.audit.log import MAX_BYTES, AuditLog, summary
 from remit.kernel.audit.proof import Archive
-from remit.kernel.store.records import AuditRow
 
 OPEN = "vault:open"
 

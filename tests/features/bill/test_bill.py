@@ -9,9 +9,8 @@ from tests.family import Family
 from tests.stores import TemporaryStore
 
 from remit.errors import StoreError
-from remit.kernel.dispatch.bills import DAYS, Bills
+from remit.kernel.dispatch.bills import DAYS, BillBounds, BillDay, Bills, BillTurn
 from remit.kernel.dispatch.call import Call
-from remit.kernel.store.records import BillBounds, BillDay, BillTurn
 from remit.model.descriptor import META_TOOL
 from remit_client.wire import Request
 
@@ -124,8 +123,7 @@ async def test_it_outlives_the_agent_and_a_restart_but_not_a_newcomer(family: Fa
     await family.ask("ann", "system:discover", {"format": "mcp"})
     before = await bill(family)
     await family.ask("operator", "agent:terminate", {"agent_id": "ann"})
-    again = Family(texts(CATALOGUE, **PROFILES))
-    again.kernel.bills._store = family.kernel.store
+    again = Family(texts(CATALOGUE, **PROFILES), family.store)
     assert (await bill(again, "operator", agent="ann"))["sent"] == before["sent"]
     await family.spawn("operator", "ann", "clerk")
     assert (await bill(family, "operator", agent="ann"))["sent"] == 0
@@ -138,13 +136,13 @@ async def test_days_before_the_question_and_those_that_are_too_old_are_left_out(
     family.kernel.bills._clock = lambda: today * 86_400.0 + 5
     bounds = BillBounds(first_day=0, first_turn=0, turns_of_one=9, rows=99)
     days = [BillDay("ann", day, "lists", 1, day, 0) for day in (today - DAYS, today - DAYS + 1, 95)]
-    await family.kernel.store.bill_add(days, [], bounds)
+    await family.store.bill_add(days, [], bounds)
     assert (await bill(family))["sent"] == today - DAYS + 1 + 95
     assert (await bill(family, since=93 * 86_400.0 + 100))["sent"] == 95
     assert (await family.ask("ann", "bill:query", {"since": 0.0}))["since"] == 71 * 86_400
     await family.ask("ann", "system:discover", {"format": "mcp"})
     await family.kernel.bills.write()
-    assert [one.day for one in await family.kernel.store.bill_days("ann", 0)] == [
+    assert [one.day for one in await family.store.bill_days("ann", 0)] == [
         71,
         95,
         100,

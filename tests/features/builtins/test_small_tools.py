@@ -236,5 +236,5 @@ async def test_a_list_that_nobody_could_work_off_is_too_large(office: Office, co
 
 async def test_writing_tasks_leaves_nothing_behind(office: Office) -> None:
     await office.ask("ann", "todo:write_todos", {"todos": []})
-    rows = await office.desk.kernel.store.audit_query()
+    rows = await office.desk.store.audit_query()
     assert rows.items == ()

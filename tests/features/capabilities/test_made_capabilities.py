@@ -7,7 +7,9 @@ from tests.fakes import texts
 from tests.family import CATALOGUE, PROFILES, Family
 
 from remit.config.definitions.files import Files
+from remit.errors import StoreError
 from remit.features.capabilities.service import MAX_BY_ONE, load_made
+from remit.features.capabilities.store import MadeRows
 from remit.model.capability import MAX_VERSIONS
 
 MORE = """
@@ -114,7 +116,7 @@ async def test_a_definition_that_cannot_be_is_refused(
 ) -> None:
     assert (await family.refused("ann", "capability:create", notes(**change)))[0] == code
     assert family.authority.current.made == ()
-    assert await family.kernel.store.made_list() == {}
+    assert await family.store.made_list() == {}
 
 
 async def test_a_suggestion_names_only_what_the_author_may_see(family: Family) -> None:
@@ -230,7 +232,7 @@ async def test_one_that_is_used_stays_and_its_users_are_named(family: Family) ->
     for name in ("mine", "bob"):
         await family.ask("operator", "agent:terminate", {"agent_id": name})
     assert (await family.ask("ann", "capability:remove", {"id": "notes"}))["removed"]
-    assert await family.kernel.store.made_list() == {}
+    assert await family.store.made_list() == {}
     assert (await family.refused("ann", "capability:get", {"id": "notes"}))[0] == "not_found"
 
 
@@ -253,7 +255,7 @@ async def test_a_key_is_given_no_profile_whose_made_part_the_giver_lacks(family:
     data = {"name": "bob", "public_key": "x" * 40, "profile": "reader"}
     code, details = await family.refused("guy", "key:add", data)
     assert (code, details) == ("exceeds_parent", {"excess": ["reader"]})
-    (row,) = (await family.kernel.store.audit_query(limit=1, outcome="failed")).items
+    (row,) = (await family.store.audit_query(limit=1, outcome="failed")).items
     assert b"state:set" in row.entry.details
 
 
@@ -305,14 +307,13 @@ async def test_the_operator_makes_them_too_and_they_are_seen_like_those_of_files
     assert [one["origin"] for one in listed if one["id"] == "notes"] == ["user:operator"]
 
 
-async def test_nothing_is_made_when_it_cannot_be_kept(family: Family) -> None:
-    class Full(type(family.kernel.store)):  # type: ignore[misc]
-        async def made_put(self, capability: str, body: bytes) -> None:
-            from remit.errors import StoreError  # noqa: PLC0415
+async def test_nothing_is_made_when_it_cannot_be_kept(
+    family: Family, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def full(_rows: MadeRows, _capability: str, _body: bytes) -> None:
+        raise StoreError("the disk is full")
 
-            raise StoreError("the disk is full")
-
-    family.kernel.store.__class__ = Full
+    monkeypatch.setattr(MadeRows, "made_put", full)
     assert (await family.refused("ann", "capability:create", notes()))[0] == "store_unavailable"
     assert family.authority.current.made == ()
     assert family.authority.catalogue.revision == 1
@@ -326,8 +327,8 @@ async def test_an_author_has_a_limited_number_of_them(family: Family) -> None:
 
 async def test_a_damaged_one_is_left_out_when_the_others_are_loaded(family: Family) -> None:
     await family.ask("ann", "capability:create", notes())
-    await family.kernel.store.made_put("worse", b"\xc1")
-    assert [one.id for one in await load_made(family.kernel.store)] == ["notes"]
+    await family.store.made_put("worse", b"\xc1")
+    assert [one.id for one in await load_made(family.store)] == ["notes"]
 
 
 async def test_a_rule_that_was_made_has_a_printable_place(family: Family) -> None:

@@ -214,7 +214,7 @@ async def test_too_many_injections_stop_themselves_and_an_operator_starts_them_a
     assert told == ["awareness:stopped"]
     assert (await desk.ask("observer", "awareness:cards"))["mode"] == "stopped"
 
-    again = CardMemory(desk.kernel.store, "on")  # a restart
+    again = CardMemory(desk.store, "on")  # a restart
     await again.load()
     assert not again.switch.on
     assert "20 of 20 sessions" in again.switch.reason
@@ -239,7 +239,7 @@ async def test_counts_survive_a_restart_and_begin_anew_in_another_mode(shelf: Sh
     await inject(desk, session="one")
     await desk.kernel.service(Cards).memory.write()
     for mode, expected in (("on", (1, 1)), ("monitor", (0, 0))):
-        memory = CardMemory(desk.kernel.store, mode)
+        memory = CardMemory(desk.store, mode)
         await memory.load()
         assert memory.ledger.share(0.0) == expected
         assert [turn.injected for turn in memory.turns] == [("mail",)]
@@ -247,8 +247,8 @@ async def test_counts_survive_a_restart_and_begin_anew_in_another_mode(shelf: Sh
 
 async def test_a_switch_whose_record_is_damaged_is_off(shelf: Shelf) -> None:
     desk = shelf.make()
-    await desk.kernel.store.blob_put("awareness_switch", b"\xc1")
-    await desk.kernel.store.blob_put("awareness", b"\xc1")
+    await desk.store.blob_put("awareness_switch", b"\xc1")
+    await desk.store.blob_put("awareness", b"\xc1")
     await desk.kernel.service(Cards).memory.load()
     assert (await inject(desk))["mode"] == "stopped"
 
@@ -278,7 +278,7 @@ async def test_what_cannot_be_written_down_is_not_injected(
     async def full(*_: Any, **__: Any) -> None:
         raise StoreError("the disk is full")
 
-    monkeypatch.setattr(desk.kernel.store, "audit_append", full)
+    monkeypatch.setattr(desk.store, "audit_append", full)
     answer = await inject(desk)
     assert (answer["files"], answer["injected"]) == (FILES, [])
 
@@ -396,7 +396,7 @@ async def test_an_approval_can_be_taken_back_and_survives_a_restart(shelf: Shelf
     desk = shelf.make()
     await decide(desk, "approve")
     again = shelf.make()
-    again.kernel.service(CardReviews)._store = desk.kernel.store
+    again.kernel.service(CardReviews)._store = desk.store
     await again.kernel.service(CardReviews).load()
     assert "poisoned" in given(await inject(again))
     await decide(desk, "reject")

@@ -6,7 +6,7 @@ from tests.fakes import Desk, built_in_handlers, texts
 from tests.features.desks import Office
 
 from remit.errors import DefinitionError
-from remit.kernel.store.records import FileLimits
+from remit.features.files.store import FileLimits
 from remit.model.principal import AgentSpec
 
 GUIDE = "/docs/guide.md"

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.features.desks import Office
 
-from remit.kernel.store.records import FileLimits
+from remit.features.files.store import FileLimits
 
 
 @pytest.fixture
@@ -193,7 +193,7 @@ async def test_a_session_keeps_no_more_than_it_may(office: Office) -> None:
 async def test_a_change_of_files_is_audited_without_their_content(office: Office) -> None:
     await office.write("ann", "/a", "y" * 5000)
     await office.ask("ann", "file:delete_file", {"path": "/a"})
-    rows = (await office.desk.kernel.store.audit_query()).items
+    rows = (await office.desk.store.audit_query()).items
     assert [row.entry.event for row in rows] == ["file:delete_file", "file:write_file"]
     assert b"y" * 201 not in rows[1].entry.details
 

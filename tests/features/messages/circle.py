@@ -4,6 +4,7 @@ from typing import Any
 
 from tests.fakes import texts
 from tests.family import CATALOGUE, PROFILES, Family
+from tests.stores import TemporaryStore
 
 from remit.config.definitions.files import Files
 from remit_client.wire import Answer, Failure
@@ -21,8 +22,8 @@ def circle_files(**more: str) -> Files:
 class Circle(Family):
     """`session=` is the field of the request."""
 
-    def __init__(self, files: Files | None = None) -> None:
-        super().__init__(files or circle_files())
+    def __init__(self, files: Files | None = None, store: TemporaryStore | None = None) -> None:
+        super().__init__(files or circle_files(), store)
 
     async def inside(self, who: str, session: str | None, event: str, data: Any = None) -> Answer:
         return await self.dispatcher.dispatch(self.principal(who), event, data, session=session)
@@ -48,8 +49,6 @@ class Circle(Family):
 
     async def restarted(self) -> "Circle":
         """Another daemon over the same store and files."""
-        again = Circle(self.files)
-        again.kernel.store = self.kernel.store
-        again.kernel.sessions._store = self.kernel.store
-        await again.keyring.load(self.kernel.store)
+        again = Circle(self.files, self.store)
+        await again.keyring.load()
         return again

@@ -82,7 +82,7 @@ async def test_arriving_is_enough_to_get_what_waits(post: Post) -> None:
 async def test_one_that_leaves_again_before_the_handing_over_keeps_its_mail(post: Post) -> None:
     await post.send("one", "two", "x")
     assert await post.kernel.service(Mailbox).deliver_waiting("two") == 0
-    assert await post.kernel.store.mail_count("two") == 1
+    assert await post.store.mail_count("two") == 1
 
 
 async def test_other_trees_and_those_who_do_not_exist_are_unknown_alike(post: Post) -> None:
@@ -98,7 +98,7 @@ async def test_one_that_may_not_receive_gets_nothing_and_the_sender_is_told(post
     await post.spawn("boss", "mute", "mute")
     data = {"agent_id": "mute", "message": 1}
     assert (await post.refused("one", "agent:send_message", data))[0] == "conflict"
-    assert await post.kernel.store.mail_count("mute") == 0
+    assert await post.store.mail_count("mute") == 0
 
 
 async def test_who_lost_the_right_meanwhile_is_handed_nothing(post: Post) -> None:

@@ -84,7 +84,7 @@ async def test_what_was_made_at_run_time_goes_under_it_too(family: Family) -> No
 
 
 async def test_a_raised_ceiling_is_a_widening_also_between_two_runs(family: Family) -> None:
-    store = family.kernel.store
+    store = family.store
     await keep(store, family.authority.current)
     before = (await recall(store)).grants
     assert before is not None

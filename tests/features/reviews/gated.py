@@ -84,17 +84,20 @@ class GatedDesk:
             self._read,
             approvals=approvals_in(decisions),
         )
-        self.keyring = KeyRing("operator-key", self.authority.fleet)
+        self.keyring = KeyRing("operator-key", self.authority.fleet, self.store)
         kernel = make_kernel(
             self.authority,
-            self.store,
+            self.store.database,
             self.keyring,
             clock=lambda: self.ticks,
             wall_clock=lambda: self.now,
         )
         wait = self.wait or 0.001
         start = startup(
-            self.store, StoredDecisions(decisions), approval_timeout=300.0, approval_wait=wait
+            self.store.database,
+            StoredDecisions(decisions),
+            approval_timeout=300.0,
+            approval_wait=wait,
         )
         self.kernel = build_services(kernel, start)
         await self.kernel.service(Approvals).load()

@@ -139,7 +139,7 @@ async def test_a_restart_widens_nothing(circle: Circle) -> None:
 
 
 async def test_a_session_that_cannot_be_read_leaves_nothing(circle: Circle) -> None:
-    store = circle.kernel.store
+    store = circle.store
     await store.session_put(SessionRecord("boss", "s", b"\xc1 damaged"))
     again = await circle.restarted()
     assert again.holds("boss", "s") == again.holds("lead") == set()
@@ -147,12 +147,12 @@ async def test_a_session_that_cannot_be_read_leaves_nothing(circle: Circle) -> N
 
 
 async def test_a_session_that_was_lost_leaves_those_bound_to_it_nothing(circle: Circle) -> None:
-    await circle.kernel.store.session_remove([("boss", "s")])
+    await circle.store.session_remove([("boss", "s")])
     assert (await circle.restarted()).holds("lead") == set()
 
 
 async def test_a_session_goes_with_its_owner_and_is_not_the_next_ones(circle: Circle) -> None:
-    store = circle.kernel.store
+    store = circle.store
     kept = next(one for one in await store.session_list() if one.owner == "boss")
     await circle.ask("operator", "key:revoke", {"name": "boss"})
     assert await store.session_list() == ()
@@ -177,7 +177,7 @@ async def test_a_reload_changes_what_there_is_and_not_what_a_session_takes(circl
 
 async def test_a_call_that_waited_runs_by_what_its_session_leaves_now(circle: Circle) -> None:
     """The session is narrowed while the call is being written down."""
-    store = circle.kernel.store
+    store = circle.store
     assert isinstance(store, TemporaryStore)
     await circle.open("boss", "t")
     append = store.audit_append
@@ -214,7 +214,7 @@ async def test_a_call_that_was_approved_runs_under_its_session(circle: Circle) -
             decision = {"id": pending[0]["id"], "decision": "approve"}
             await circle.ask("operator", "review:decide", decision)
     assert [error.code for error in answers] == ["denied"]
-    assert await circle.kernel.store.state_get("b/k") is None
+    assert await circle.store.state_get("b/k") is None
 
 
 class FullStore(TemporaryStore):
@@ -227,7 +227,7 @@ class FullStore(TemporaryStore):
 async def test_what_cannot_be_written_narrows_all_the_same_and_opens_nothing(
     circle: Circle,
 ) -> None:
-    circle.kernel.sessions._store = FullStore()
+    circle.kernel.sessions._rows = FullStore()
     step = {"session": "s", "disallowed_tools": ["state:get"]}
     error = await circle.error("boss", None, "session:narrow", step)
     assert error.code == "store_unavailable"
@@ -255,7 +255,7 @@ class LateStore(TemporaryStore):
 async def test_a_session_whose_owner_was_ended_meanwhile_is_not_left_behind(
     circle: Circle,
 ) -> None:
-    store = circle.kernel.sessions._store = LateStore(circle)
+    store = circle.kernel.sessions._rows = LateStore(circle)
     error = await circle.error("boss", None, "session:open", {"session": "new"})
     assert error.code == "unknown_agent"
     assert await store.session_list() == ()

@@ -4,7 +4,7 @@ import pytest
 from tests.fakes import Desk, built_in_handlers, texts
 
 from remit.features.state.events import StateLimits
-from remit.kernel.store.records import StateQuota
+from remit.features.state.store import StateQuota
 from remit_client.wire import Failure
 
 CATALOGUE = """

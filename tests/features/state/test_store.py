@@ -5,10 +5,10 @@ from pathlib import Path
 
 import anyio
 import pytest
+from tests.stores import SqliteStore
 
-from remit.app.store import SqliteStore
 from remit.errors import LimitError, StoreError
-from remit.kernel.store.records import StateQuota
+from remit.features.state.store import StateQuota
 
 TWO = StateQuota(keys=2)
 

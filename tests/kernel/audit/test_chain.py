@@ -9,11 +9,10 @@ import anyio
 import pytest
 from tests.contract.stores import audit_entry
 from tests.kernel.store.gate import Gate, let_all_start
+from tests.stores import SqliteStore
 
-from remit.app.store import SqliteStore
 from remit.errors import ConflictError, StoreError
-from remit.kernel.audit.chain import check_entry
-from remit.kernel.store.records import AuditRow, AuditVerdict
+from remit.kernel.audit.chain import AuditRow, AuditVerdict, check_entry
 
 GUARDS = (
     "audit_is_never_changed",

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 from tests.contract.stores import audit_entry
+from tests.stores import SqliteStore
 
-from remit.app.store import SqliteStore
 from remit.errors import StoreError
+from remit.kernel.audit.chain import AuditHead
 from remit.kernel.audit.head import SIZE, Head, HeadFile, HeadKeeper
-from remit.kernel.store.records import AuditHead
 
 SECRET = "s" * 40
 

@@ -7,10 +7,10 @@ import msgspec
 import pytest
 from tests.fakes import Desk, texts
 
+from remit.app.store import Store
 from remit.errors import HandlerError, RemitError
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.registry import Registry
-from remit.kernel.store.protocol import Store
 from remit.model.grant import Grant, SessionKey
 from remit.model.principal import Principal
 from remit.policy.catalogue import Catalogue
@@ -92,7 +92,7 @@ async def test_what_is_asked_for_by_type_is_filled_in_and_is_no_field(registry: 
         session: SessionKey,
     ) -> list[object]:
         same = (caller is ctx.principal, held is ctx.grant, definitions is ctx.catalogue)
-        return [caller.id, key, *same, kept is ctx.kernel.store, session]
+        return [caller.id, key, *same, kept.database is ctx.kernel.database, session]
 
     served = desk(registry)
     expected = ["ann", "a", True, True, True, True, SessionKey("ann")]

@@ -132,7 +132,7 @@ async def test_nobody_s_rights_widen_silently(sky: Sky) -> None:
     assert (told["sailor"]["gained"], told["sailor"]["revision"]) == (("sky:look",), 2)
     ((_, announced),) = sky.post.of("config:changed")
     assert announced["profiles"]["sailor"]["granted"] == ("sky:look",)
-    (row,) = (await sky.kernel.store.audit_query(limit=9, event="config:changed")).items
+    (row,) = (await sky.store.audit_query(limit=9, event="config:changed")).items
     entry = row.entry
     assert (entry.principal, entry.reason, entry.revision) == ("ann", "events_changed", 2)
 

@@ -19,6 +19,7 @@ from remit.kernel.authority.revision import HandlerTable
 from remit.kernel.dispatch.dispatcher import Dispatcher
 from remit.kernel.dispatch.loading import bring_in
 from remit.kernel.dispatch.registry import REGISTRY
+from remit.kernel.store.rows import BlobRows
 from remit.model.descriptor import Descriptor, SourceRef
 
 CATALOGUE = """\
@@ -78,13 +79,13 @@ class Shelf:
 class Hangar(Desk):
     """A desk whose operator allows a few modules, with a shelf of extensions."""
 
-    def __init__(self, folder: Path, store: Any = None) -> None:
+    def __init__(self, folder: Path) -> None:
         super().__init__(built_in_handlers(), texts(CATALOGUE, **PROFILES))
         self.folder = folder
         self.shelf = Shelf()
-        kernel = make_kernel(self.authority, store or self.kernel.store, self.keyring)
+        kernel = make_kernel(self.authority, self.store.database, self.keyring)
         allowed = ("kites", "spare_kites", "kite_box.parts")
-        self.kernel = build_services(kernel, startup(kernel.store, extension_modules=allowed))
+        self.kernel = build_services(kernel, startup(kernel.database, extension_modules=allowed))
         self.kernel.service(Finder)._gather = self.shelf
         self.dispatcher = Dispatcher(self.kernel, timeout=5)
         self.module("kites", MODULE)
@@ -304,7 +305,7 @@ async def test_an_extension_that_the_definitions_need_is_not_unloaded(hangar: Ha
 async def remembered(hangar: Hangar, *allowed: str) -> list[str]:
     table = HandlerTable(built_in_handlers())
     listed = allowed or hangar.kernel.service(Extensions)._allowed
-    restored = await restore(hangar.kernel.store, table, hangar.shelf, listed, bring_in)
+    restored = await restore(hangar.store, table, hangar.shelf, listed, bring_in)
     for brought in restored.brought.values():
         brought.forget()
     return [*restored.brought, *(f"failed {one.id}" for one in restored.failed)]
@@ -359,27 +360,31 @@ async def test_the_next_start_goes_on_without_one_that_fails_and_tries_again_lat
 
 
 async def test_a_damaged_memory_is_an_empty_one(hangar: Hangar) -> None:
-    await hangar.kernel.store.blob_put(EXTENSIONS_BLOB, b"\xff\x00damaged")
+    await hangar.store.blob_put(EXTENSIONS_BLOB, b"\xff\x00damaged")
     assert await remembered(hangar) == []
 
 
-async def test_a_full_disk_keeps_no_extension_loaded(hangar: Hangar) -> None:
+async def test_a_full_disk_keeps_no_extension_loaded(
+    hangar: Hangar, monkeypatch: pytest.MonkeyPatch
+) -> None:
     await hangar.load()
 
     async def full(*_arguments: Any, **_fields: Any) -> None:
         raise StoreError("the disk is full")
 
-    hangar.kernel.store.blob_put = full  # type: ignore[method-assign]
+    monkeypatch.setattr(BlobRows, "blob_put", full)
     hangar.kernel.audit_log.record = full  # type: ignore[method-assign]
     refused = await hangar.refusal("loader", "extension:unload", {"id": "kites"})
     assert refused.code == "store_unavailable"
     assert "kite:fly" not in hangar.authority.catalogue.universe.index
 
 
-async def test_a_load_that_cannot_be_remembered_says_so(hangar: Hangar) -> None:
+async def test_a_load_that_cannot_be_remembered_says_so(
+    hangar: Hangar, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def full(*_arguments: Any, **_fields: Any) -> None:
         raise StoreError("the disk is full")
 
-    hangar.kernel.store.blob_put = full  # type: ignore[method-assign]
+    monkeypatch.setattr(BlobRows, "blob_put", full)
     assert (await hangar.load())["remembered"] is False
     assert await hangar.ask("flyer", "kite:fly", {"height": 1}) == {"height": 1}

@@ -40,7 +40,7 @@ async def every_reader_gets(desk: Desk, value: Any) -> None:
         for event in ("state:list", "audit:query", "review:list"):
             for one in await through(desk, codec, event, {}):
                 assert one["ok"], one
-    mails = await desk.kernel.store.mail_take("bob", now=0.0)
+    mails = await desk.store.mail_take("bob", now=0.0)
     assert [msgspec.json.decode(mail.message) for mail in mails] == [value]
 
 

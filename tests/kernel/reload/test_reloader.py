@@ -12,6 +12,7 @@ from remit.kernel.authority.plans import changes_between, holdings
 from remit.kernel.authority.standing import LAST_GOOD
 from remit.kernel.reload.audit import CHANGED, REJECTED
 from remit.kernel.reload.reload import Outcome, tell_changes
+from remit.kernel.store.rows import BlobRows
 from remit.model.event import Notice
 from remit.model.names import EventPattern
 from remit.model.principal import Agent, AgentSpec, Cause
@@ -200,17 +201,17 @@ async def test_another_comment_is_a_new_revision_that_changes_nobody(site: Site)
 async def test_a_store_that_is_full_does_not_stop_a_narrowing_edit(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def refuse(_name: str, _data: bytes) -> None:
+    async def refuse(_rows: BlobRows, _name: str, _data: bytes) -> None:
         raise StoreError("no space left")
 
-    monkeypatch.setattr(site.kernel.store, "blob_put", refuse)
+    monkeypatch.setattr(BlobRows, "blob_put", refuse)
     assert (await site.edit("")).revision == 2
     assert "state:get" not in site.authority.catalogue.grants["worker"].events
 
 
 async def test_what_is_in_force_is_kept_before_anybody_is_told(site: Site) -> None:
     await site.edit(WRITE)
-    kept = await site.kernel.store.blob_get(LAST_GOOD)
+    kept = await site.store.blob_get(LAST_GOOD)
     assert kept is not None
     assert b"write: true" in kept
 
@@ -364,13 +365,13 @@ async def test_a_reload_that_somebody_asked_for_bears_that_name_and_decision(sit
 async def test_a_change_is_in_the_audit_before_it_is_in_force(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    append, seen = site.kernel.store.audit_append, []
+    append, seen = site.store.audit_append, []
 
     async def watched(entry: Any, **options: Any) -> Any:
         seen.append((entry.event, site.authority.catalogue.revision, list(site.told.notices)))
         return await append(entry, **options)
 
-    monkeypatch.setattr(site.kernel.store, "audit_append", watched)
+    monkeypatch.setattr(site.store, "audit_append", watched)
     await site.edit(WRITE)
     assert seen == [("config:changed", 1, [])]
 
@@ -381,7 +382,7 @@ async def test_a_full_disk_stops_an_edit_that_gives_and_none_that_only_takes(
     async def refuse(_entry: Any, **_options: Any) -> None:
         raise StoreError("no space left")
 
-    monkeypatch.setattr(site.kernel.store, "audit_append", refuse)
+    monkeypatch.setattr(site.store, "audit_append", refuse)
     with pytest.raises(StoreError):
         await site.edit(BOTH)
     assert site.authority.catalogue.revision == 1
@@ -393,17 +394,17 @@ async def test_a_full_disk_stops_an_edit_that_gives_and_none_that_only_takes(
 async def test_an_edit_that_a_review_overtakes_is_written_as_it_came_about(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    put = site.kernel.store.blob_put
+    put = BlobRows.blob_put
     decided = False
 
-    async def overtaken(name: str, data: bytes) -> None:
+    async def overtaken(rows: BlobRows, name: str, data: bytes) -> None:
         nonlocal decided
         if not decided:
             decided = True
             site.authority.approve(frozenset({Approval("worker", "write", Scope((), frozenset()))}))
-        await put(name, data)
+        await put(rows, name, data)
 
-    monkeypatch.setattr(site.kernel.store, "blob_put", overtaken)
+    monkeypatch.setattr(BlobRows, "blob_put", overtaken)
     assert (await site.edit(WRITE)).revision == 3
     found = [(row["outcome"], row["details"]["revision_after"]) for row in await rows(site)]
     assert found == [("allowed", 2), ("failed", 2), ("allowed", 3)]

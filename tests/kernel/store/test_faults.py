@@ -10,14 +10,14 @@ from pathlib import Path
 
 import anyio
 import pytest
+from tests.stores import SqliteStore
 
-from remit.app.store import SqliteStore
 from remit.errors import StoreError
-from remit.kernel.store.records import AuditRow
+from remit.kernel.audit.chain import AuditRow
 
 CHILD = """
 import sys, anyio
-from remit.app.store import SqliteStore
+from tests.stores import SqliteStore
 
 async def main():
     async with SqliteStore(sys.argv[1]) as store, anyio.create_task_group() as group:
@@ -36,8 +36,9 @@ anyio.run(main)
 
 FLEET_CHILD = """
 import sys, anyio
-from remit.kernel.store.records import AgentRecord, AuditEntry
-from remit.app.store import SqliteStore
+from remit.kernel.audit.chain import AuditEntry
+from remit.kernel.store.records import AgentRecord
+from tests.stores import SqliteStore
 
 async def main():
     async with SqliteStore(sys.argv[1]) as store, anyio.create_task_group() as group:

@@ -10,10 +10,10 @@ from pathlib import Path
 import anyio
 import pytest
 from tests.contract.stores import agent, audit_entry, public_key
+from tests.stores import SqliteStore
 
-from remit.app.store import SqliteStore
 from remit.errors import StoreError
-from remit.kernel.store.reserve import Reserve
+from remit.kernel.store.disk import Reserve
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.stores import SqliteStore
 
-from remit.app.store import SqliteStore
 from remit.errors import StoreError
 from remit.kernel.store.schema import Migration, migrate, read_migrations
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import anyio
 import pytest
 from tests.kernel.store.gate import Gate, let_all_start
+from tests.stores import SqliteStore
 
-from remit.app.store import SqliteStore
 from remit.errors import StoreError
 from remit.kernel.store.worker import MAX_WAITING
 

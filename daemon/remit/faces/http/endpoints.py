@@ -220,11 +220,11 @@ async def _problems(kernel: Kernel) -> list[str]:
     found = []
     if kernel.authority.is_stale:
         found.append("edited definitions do not compile; the last good ones are in force")
-    if kernel.store.is_full:
+    if kernel.database.is_full:
         found.append("the disk is full; only denials and revocations are written")
     try:
         with anyio.fail_after(_STORE_SECONDS):
-            await kernel.store.mail_count("")
+            await kernel.database.ping()
     except (RemitError, TimeoutError):
         found.append("the store does not answer")
     return found
@@ -241,7 +241,7 @@ def _numbers(kernel: Kernel) -> dict[str, float]:
         "internal_errors": counters.internal_errors,
         "requests": counters.requests,
         "revision": kernel.authority.catalogue.revision,
-        "disk_full": int(kernel.store.is_full),
+        "disk_full": int(kernel.database.is_full),
         "stale": int(kernel.authority.is_stale),
         "timeouts": counters.timeouts,
         "uptime_seconds": kernel.clock() - counters.started_at,

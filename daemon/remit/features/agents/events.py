@@ -132,7 +132,7 @@ async def spawn(request: SpawnRequest, ctx: Context) -> dict[str, Any]:
         spec=spec,
     )
     # INVARIANT: nothing is awaited between the check of the room and the place being taken.
-    await kernel.keyring.spawn(kernel.store, agent)
+    await kernel.keyring.spawn(agent)
     launched = bool(spec.launch or spec.launches_profile)
     if launcher is not None and launched:
         launcher.launch(name, agent.public_key, credentials["secret_key"])
@@ -264,7 +264,7 @@ async def update(request: UpdateRequest, ctx: Context) -> dict[str, Any]:
         affected = fleet.names() if catalogue.runtime_capabilities else fleet.subtree(agent.id)
         before = holdings(fleet, catalogue, affected)
         agent = msgspec.structs.replace(agent, spec=spec)
-        await kernel.keyring.update(kernel.store, agent)
+        await kernel.keyring.update(agent)
         after = holdings(fleet, catalogue, affected)
     tell_changes(kernel.delivery, before, after, revision=catalogue.revision)
     if spec.status != "active":
@@ -307,15 +307,15 @@ async def terminate(ctx: Context, agent_id: Name) -> dict[str, Any]:
     Args:
         agent_id: the agent.
     """
-    keyring, store = ctx.kernel.keyring, ctx.kernel.store
+    keyring = ctx.kernel.keyring
     if ctx.principal.is_operator and keyring.is_unwritten(agent_id):
-        return {"agent_id": agent_id, "terminated": await keyring.end(store, agent_id)}
+        return {"agent_id": agent_id, "terminated": await keyring.end(agent_id)}
     agent = agent_in_reach(ctx, agent_id)
     if not keyring.is_client(agent.id):
-        ended = await keyring.end(store, agent.id)
+        ended = await keyring.end(agent.id)
         return {"agent_id": agent_id, "terminated": ended}
     if not ctx.principal.is_operator and agent.id != ctx.principal.id:
         raise unknown_agent(agent_id)
     ended = ctx.kernel.authority.fleet.subtree(agent.id)
-    await keyring.revoke(store, agent.id)
+    await keyring.revoke(agent.id)
     return {"agent_id": agent_id, "terminated": ended}

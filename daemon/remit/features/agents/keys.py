@@ -12,6 +12,7 @@ import structlog
 
 from remit.errors import ExceedsParentError, LimitError, UnknownAgentError
 from remit.features.agents.delegation import rights_in, withheld
+from remit.features.agents.store import TokenRows
 from remit.kernel.authority.credentials import (
     MAX_IN_ALL,
     MAX_OF_ONE,
@@ -24,7 +25,6 @@ from remit.kernel.authority.keyring import KeyRing
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.registry import event_handler
 from remit.kernel.dispatch.visibility import free_name, look_up, unseen, visible_profiles
-from remit.kernel.store.protocol import TokenStore
 from remit.model.event import Service
 from remit.model.principal import ID_LENGTH, RESERVED, Principal, Token
 from remit.model.schema import Name, NewName, whole
@@ -41,8 +41,8 @@ Audience = Annotated[str, whole(r"[a-z][a-z0-9_-]{0,63}", most=64)]
 class TokenIssuer(Service):
     """Makes and revokes bearer tokens, so that a restart finds them as they were."""
 
-    def __init__(self, store: TokenStore, keyring: KeyRing) -> None:
-        self._store = store
+    def __init__(self, rows: TokenRows, keyring: KeyRing) -> None:
+        self._rows = rows
         self._keyring = keyring
         self._ring = keyring.tokens
         self._unwritten: dict[str, Token] = {}
@@ -50,7 +50,7 @@ class TokenIssuer(Service):
     async def load(self) -> None:
         """Take over the tokens of the store whose owners live; forget the others."""
         lost = []
-        for record in await self._store.token_list():
+        for record in await self._rows.token_list():
             token = token_of(record)
             if self._keyring.key_of(token.owner) == token.owner_key:
                 self._ring.take(token)
@@ -58,7 +58,7 @@ class TokenIssuer(Service):
                 lost.append(token.hash)
         if lost:
             log.warning("orphaned_tokens_dropped", count=len(lost))
-            await self._store.token_remove(lost)
+            await self._rows.token_remove(lost)
         await self.forget_expired()
 
     async def add(self, owner: Principal, hash_: str, *, audience: str, seconds: float) -> Token:
@@ -83,9 +83,9 @@ class TokenIssuer(Service):
         )
         # Shielded: one that is kept and does not count would appear after a restart.
         with anyio.CancelScope(shield=True):
-            await self._store.token_add(record_of(token))
+            await self._rows.token_add(record_of(token))
             if not self._keyring.lives(owner):
-                await self._store.token_remove([token.hash])
+                await self._rows.token_remove([token.hash])
                 raise UnknownAgentError(f"{owner.id!r} was ended meanwhile")
             self._ring.take(token)
         return token
@@ -100,7 +100,7 @@ class TokenIssuer(Service):
         self._unwritten[token.id] = token
         with anyio.CancelScope(shield=True):
             self._ring.drop(token)
-            await self._store.token_remove([token.hash])
+            await self._rows.token_remove([token.hash])
             self._unwritten.pop(token.id, None)
 
     async def forget_expired(self) -> None:
@@ -109,7 +109,7 @@ class TokenIssuer(Service):
         if expired:
             for token in expired:
                 self._ring.drop(token)
-            await self._store.token_remove([one.hash for one in expired])
+            await self._rows.token_remove([one.hash for one in expired])
 
 
 def _given_rights(request: Any, ctx: Context) -> Any:
@@ -143,7 +143,7 @@ async def add(ctx: Context, name: NewName, public_key: PublicKey, profile: Name)
     keyring = ctx.kernel.keyring
     if not keyring.is_free(name) and name not in RESERVED and name not in _known(ctx):
         name = free_name(name, keyring.is_free, most=NAME_BYTES)
-    key = await keyring.add(ctx.kernel.store, name, public_key, profile)
+    key = await keyring.add(name, public_key, profile)
     return msgspec.structs.asdict(key)
 
 
@@ -176,7 +176,7 @@ async def revoke(ctx: Context, name: Name) -> dict[str, Any]:
     seen = known & _known(ctx)
     if name not in seen:
         raise unseen(name, seen, "living key")
-    return msgspec.structs.asdict(await ctx.kernel.keyring.revoke(ctx.kernel.store, name))
+    return msgspec.structs.asdict(await ctx.kernel.keyring.revoke(name))
 
 
 def _known(ctx: Context) -> set[str]:

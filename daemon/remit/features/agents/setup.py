@@ -18,6 +18,7 @@ from remit.errors import RemitError
 from remit.features.agents.delegation import launch_of
 from remit.features.agents.keys import TokenIssuer
 from remit.features.agents.launcher import Launcher, LaunchFolders
+from remit.features.agents.store import TokenRows
 from remit.kernel.dispatch.context import Kernel
 from remit.kernel.feature import Setup, Startup
 from remit.kernel.processes.child import end_leftovers
@@ -28,7 +29,7 @@ log = structlog.get_logger()
 
 
 def _build(kernel: Kernel, _startup: Startup) -> None:
-    kernel.provide(TokenIssuer(kernel.store, kernel.keyring))
+    kernel.provide(TokenIssuer(TokenRows(kernel.database), kernel.keyring))
 
 
 async def _load(kernel: Kernel) -> None:

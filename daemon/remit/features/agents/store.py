@@ -4,9 +4,8 @@ import sqlite3
 from collections.abc import Sequence
 
 from remit.errors import ConflictError, InvalidDataError
-from remit.kernel.store.checks import check_text, check_time
-from remit.kernel.store.database import Rows
 from remit.kernel.store.records import TokenRecord
+from remit.kernel.store.rows import Rows, check_text, check_time
 
 _COLUMNS = "hash, owner, owner_key, audience, created_at, expires_at"
 

@@ -7,6 +7,7 @@ import msgspec
 from remit.errors import ConflictError, InvalidDataError, TooLargeError
 from remit.features.agents.launcher import Launcher
 from remit.features.messages.mailbox import Mailbox
+from remit.features.messages.store import MailRows
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.registry import event_handler
 from remit.kernel.dispatch.visibility import agent_in_reach, held_by, may_address, unknown_agent
@@ -86,7 +87,7 @@ async def status(ctx: Context, agent_id: Name) -> dict[str, Any]:
     agent = agent_in_reach(ctx, agent_id)
     kernel = ctx.kernel
     grant = held_by(ctx, agent_id)
-    waiting = await kernel.store.mail_count(agent_id)
+    waiting = await MailRows(kernel.database).mail_count(agent_id)
     spec = agent.spec
     return _summary(ctx, agent) | {
         "system_prompt": spec.system_prompt,

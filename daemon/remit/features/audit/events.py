@@ -4,11 +4,11 @@ from typing import Annotated, Any
 
 import msgspec
 
+from remit.kernel.audit.chain import AuditRow, AuditWhere
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.registry import event_handler
 from remit.kernel.dispatch.visibility import unknown_agent
-from remit.kernel.store.records import AuditRow, AuditWhere
-from remit.kernel.store.stored_json import shown_object
+from remit.kernel.store.rows import shown_object
 from remit.model.event import decisions_of
 from remit.model.schema import Name, whole
 
@@ -69,10 +69,10 @@ def _may_look_at(ctx: Context, agent: str) -> bool:
 async def _page(
     ctx: Context, where: AuditWhere, limit: int, before: int | None
 ) -> tuple[list[AuditRow], int | None]:
-    store = ctx.kernel.store
+    rows = ctx.kernel.audit_log.rows
     found: list[AuditRow] = []
     for _ in range(_MOST_PAGES):
-        page = await store.audit_query(limit=limit - len(found), before=before, **where)
+        page = await rows.audit_query(limit=limit - len(found), before=before, **where)
         found += [row for row in page.items if _may_see(ctx, row)]
         before = page.next
         if before is None or len(found) >= limit or ctx.principal.is_operator:

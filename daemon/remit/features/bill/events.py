@@ -6,11 +6,10 @@ from typing import Annotated, Any
 
 import msgspec
 
-from remit.kernel.dispatch.bills import TURN, TURNS
+from remit.kernel.dispatch.bills import TURN, TURNS, BillDay, BillTurn
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.registry import event_handler
 from remit.kernel.dispatch.visibility import unknown_agent
-from remit.kernel.store.records import BillDay, BillTurn
 from remit.model.schema import PAGE_LIMIT, PAGE_MAX, Key, Name, page
 
 Limit = Annotated[int, msgspec.Meta(ge=1, le=PAGE_MAX)]

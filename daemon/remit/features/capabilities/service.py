@@ -12,12 +12,12 @@ import msgspec
 import structlog
 
 from remit.errors import ConflictError, DefinitionError, LimitError, NotFoundError, StoreError
+from remit.features.capabilities.store import MadeRows
 from remit.kernel.authority.revision import Authority
 from remit.kernel.authority.standing import UNREADABLE, made_of
 from remit.kernel.dispatch.context import Kernel
 from remit.kernel.feature import Setup, Startup
 from remit.kernel.reload.reload import Outcome, Reloader
-from remit.kernel.store.protocol import MadeStore
 from remit.model.capability import (
     RuntimeCapability,
     RuntimeDefinition,
@@ -37,7 +37,7 @@ MAX_IN_ALL = 1_000
 Made = tuple[RuntimeCapability, ...]
 
 
-async def load_made(store: MadeStore) -> Made:
+async def load_made(store: MadeRows) -> Made:
     """What was made before, by id; one that cannot be read is left out, and gives nothing."""
     found = []
     for name, body in (await store.made_list()).items():
@@ -53,7 +53,7 @@ class MadeCapabilities(Service):
 
     def __init__(
         self,
-        store: MadeStore,
+        store: MadeRows,
         authority: Authority,
         reloader: Reloader,
         clock: Callable[[], float],
@@ -220,12 +220,14 @@ def is_taken(catalogue: Catalogue, name: str) -> bool:
 
 
 async def _restore(startup: Startup) -> None:
-    startup.capabilities = await load_made(startup.store)
+    startup.capabilities = await load_made(MadeRows(startup.database))
 
 
 def _build(kernel: Kernel, _startup: Startup) -> None:
     clock = kernel.wall_clock
-    kernel.provide(MadeCapabilities(kernel.store, kernel.authority, kernel.reloader, clock))
+    kernel.provide(
+        MadeCapabilities(MadeRows(kernel.database), kernel.authority, kernel.reloader, clock)
+    )
 
 
 SETUP = Setup(restore=_restore, build=_build)

@@ -1,8 +1,7 @@
 """Capabilities that were made at run time, in SQLite."""
 
 from remit.errors import InvalidDataError
-from remit.kernel.store.checks import check_size, check_text
-from remit.kernel.store.database import Rows
+from remit.kernel.store.rows import Rows, check_size, check_text
 
 _PUT = """
 INSERT INTO made_capability (id, body) VALUES (?, ?)

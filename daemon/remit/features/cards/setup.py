@@ -14,10 +14,12 @@ from remit.features.cards.select import CardsConfig, cards_config
 from remit.features.cards.service import Cards, CardSelector
 from remit.features.cards.store import CardCache, CardMemory, CardReviews
 from remit.features.reviews.desk import ReviewDesk
+from remit.features.reviews.store import ReviewRows
 from remit.kernel.dispatch.context import Kernel
 from remit.kernel.feature import Setup, Startup
 from remit.kernel.reload.full_reload import Difference, Reading, ReloadPart
 from remit.kernel.reload.watch import watch_directories
+from remit.kernel.store.rows import BlobRows
 from remit.model.principal import Cause
 
 
@@ -49,12 +51,12 @@ def configured_cards(settings: Settings) -> CardOptions:
 def _build(kernel: Kernel, startup: Startup) -> None:
     options = startup.take(CardOptions, lambda: configured_cards(startup.settings))
     config, clock = options.config, kernel.lapsing_clock
-    reviews = CardReviews(kernel.store, clock=kernel.wall_clock)
+    reviews = CardReviews(ReviewRows(kernel.database), clock=kernel.wall_clock)
     cache = CardCache(options.make_library, reviews, options.has_own)
     selector = CardSelector(
         config, cache, clock=clock, make_scorers=options.make_scorers, count=options.count
     )
-    memory = CardMemory(kernel.store, config.mode)
+    memory = CardMemory(BlobRows(kernel.database), config.mode)
     tell = kernel.delivery.publish
     cards = Cards(config, cache, selector, memory, kernel.audit_log, tell=tell, clock=clock)
     kernel.provide(cards, reviews)

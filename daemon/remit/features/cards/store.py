@@ -17,10 +17,11 @@ import structlog
 from remit.errors import ConflictError, Problem, StoreError
 from remit.features.cards.library import CardLibrary, CardSet, ReadyCard
 from remit.features.reviews.desk import stored_reviews
+from remit.features.reviews.store import ReviewRows
 from remit.kernel.authority.approvals import CARD
 from remit.kernel.reload.full_reload import ProblemLog
-from remit.kernel.store.protocol import BlobStore, ReviewStore
 from remit.kernel.store.records import Review, ReviewStatus
+from remit.kernel.store.rows import BlobRows
 from remit.model.event import Service
 
 log = structlog.get_logger()
@@ -51,7 +52,7 @@ class CardDecision(msgspec.Struct, frozen=True):
 class CardReviews(Service):
     """The newest decision about each card; all of them are in the store."""
 
-    def __init__(self, store: ReviewStore, *, clock: Callable[[], float]) -> None:
+    def __init__(self, store: ReviewRows, *, clock: Callable[[], float]) -> None:
         self._store = store
         self._clock = clock
         self._decisions: dict[str, CardDecision] = {}
@@ -270,7 +271,7 @@ class _Memory(msgspec.Struct, frozen=True):
 class CardMemory:
     """Kept in memory, and written from time to time; the switch is written at once."""
 
-    def __init__(self, store: BlobStore, mode: str) -> None:
+    def __init__(self, store: BlobRows, mode: str) -> None:
         self._store = store
         self._mode = mode
         self.switch = Switch()

@@ -6,7 +6,7 @@ import msgspec
 
 from remit.errors import StoreError
 from remit.features.discovery.experience import Experience, Lesson
-from remit.kernel.store.protocol import LessonStore
+from remit.features.discovery.store import LessonRows
 from remit.model.descriptor import tool_id
 
 _UPKEEP = ("discovery:", "event:", "permission:", "session:", "system:")
@@ -35,7 +35,7 @@ class Watch:
             self._experience.used(caller, session or "", tool_id(event), failed=bool(code))
 
 
-async def load_lessons(store: LessonStore, tenant: str, experience: Experience) -> None:
+async def load_lessons(store: LessonRows, tenant: str, experience: Experience) -> None:
     """Begin with what earlier runs learned; a lesson that cannot be read is left out."""
     found = []
     for body in (await store.lesson_list(tenant)).values():
@@ -46,7 +46,7 @@ async def load_lessons(store: LessonStore, tenant: str, experience: Experience) 
     experience.load(found)
 
 
-async def write_lessons(store: LessonStore, tenant: str, experience: Experience) -> None:
+async def write_lessons(store: LessonRows, tenant: str, experience: Experience) -> None:
     """Write down what was learned since the last time; what cannot be written waits."""
     put, removed = experience.take_changes()
     if not put and not removed:
@@ -62,7 +62,7 @@ async def write_lessons(store: LessonStore, tenant: str, experience: Experience)
         raise
 
 
-async def keep_lessons(store: LessonStore, tenant: str, experience: Experience) -> None:
+async def keep_lessons(store: LessonRows, tenant: str, experience: Experience) -> None:
     """Write lessons from time to time until cancelled, and once more then."""
     import anyio  # noqa: PLC0415 - the dispatcher imports this module, and so do commands
     import structlog  # noqa: PLC0415 - the same

@@ -14,6 +14,7 @@ from remit.features.discovery.answers import DiscoveryConfig
 from remit.features.discovery.experience import Experience
 from remit.features.discovery.learning import Watch, keep_lessons, load_lessons
 from remit.features.discovery.service import Finder, Gathered
+from remit.features.discovery.store import LessonRows
 from remit.features.skills.directories import CapabilityDirectory, DirectoryScanner, directories
 from remit.features.skills.views import SkillCatalogue
 from remit.kernel.dispatch.context import Kernel
@@ -128,7 +129,7 @@ def _skills(finder: Finder) -> dict[str, Descriptor] | None:
 async def _run(kernel: Kernel, settings: Settings) -> AsyncGenerator[None]:
     """Follow the folders, take in what use teaches, and keep it."""
     finder, experience = kernel.service(Finder), kernel.service(Experience)
-    await load_lessons(kernel.store, settings.tenant, experience)
+    await load_lessons(LessonRows(kernel.database), settings.tenant, experience)
 
     async def changed() -> None:
         finder.folders_changed()
@@ -139,7 +140,7 @@ async def _run(kernel: Kernel, settings: Settings) -> AsyncGenerator[None]:
         if settings.watch:
             tasks.start_soon(watch_directories, [one.path for one in searched(settings)], changed)
         if settings.learn:
-            tasks.start_soon(keep_lessons, kernel.store, settings.tenant, experience)
+            tasks.start_soon(keep_lessons, LessonRows(kernel.database), settings.tenant, experience)
             tasks.start_soon(finder.tend)
         yield
         tasks.cancel_scope.cancel()

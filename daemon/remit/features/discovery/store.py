@@ -3,8 +3,7 @@
 import sqlite3
 from collections.abc import Mapping, Sequence
 
-from remit.kernel.store.checks import check_text
-from remit.kernel.store.database import Rows
+from remit.kernel.store.rows import Rows, check_text
 
 _PUT = """
 INSERT INTO lesson (tenant, name, body) VALUES (?, ?, ?)

@@ -28,7 +28,7 @@ from remit.kernel.dispatch.context import Kernel
 from remit.kernel.dispatch.loading import Brought, bring_in
 from remit.kernel.feature import Setup, Startup
 from remit.kernel.reload.reload import Outcome, Reloader
-from remit.kernel.store.protocol import BlobStore
+from remit.kernel.store.rows import BlobRows
 from remit.model.descriptor import Descriptor
 from remit.model.event import Service
 from remit.model.principal import Cause
@@ -78,7 +78,7 @@ class Restored(msgspec.Struct, frozen=True, eq=False):
 
 
 async def restore(
-    store: BlobStore,
+    store: BlobRows,
     table: HandlerTable,
     gather: Callable[[], Gathered],
     allowed: Iterable[str],
@@ -135,7 +135,7 @@ def _restore_one(
     return Restored(table, {**restored.brought, one.id: brought}, restored.failed)
 
 
-async def remember(store: BlobStore, loaded: Iterable[Remembered]) -> None:
+async def remember(store: BlobRows, loaded: Iterable[Remembered]) -> None:
     """Write down what is to be loaded at the next start.
 
     Raises:
@@ -144,7 +144,7 @@ async def remember(store: BlobStore, loaded: Iterable[Remembered]) -> None:
     await store.blob_put(EXTENSIONS_BLOB, msgspec.msgpack.encode(list(loaded)))
 
 
-async def _recall(store: BlobStore) -> list[Remembered]:
+async def _recall(store: BlobRows) -> list[Remembered]:
     raw = await store.blob_get(EXTENSIONS_BLOB)
     if raw is None:
         return []
@@ -171,7 +171,7 @@ class Extensions(Service):
         authority: Authority,
         reloader: Reloader,
         finder: Finder,
-        store: BlobStore,
+        store: BlobRows,
         *,
         bring_in: Callable[[str], Brought],
         allowed: Iterable[str] = (),
@@ -337,7 +337,9 @@ class _Attempt:
 async def _restore(startup: Startup) -> None:
     search = startup.take(SearchOptions, lambda: configured_search(startup.settings))
     allowed = startup.settings.extension_modules
-    restored = await restore(startup.store, startup.table, search.gather, allowed, bring_in)
+    restored = await restore(
+        BlobRows(startup.database), startup.table, search.gather, allowed, bring_in
+    )
     startup.put(restored)
     startup.table = restored.table
 
@@ -347,7 +349,7 @@ def _build(kernel: Kernel, startup: Startup) -> None:
         kernel.authority,
         kernel.reloader,
         kernel.service(Finder),
-        kernel.store,
+        BlobRows(kernel.database),
         bring_in=bring_in,
         allowed=startup.settings.extension_modules,
     )

@@ -3,10 +3,12 @@
 import sqlite3
 from collections.abc import Iterable
 
+import msgspec
+
 from remit.errors import ConflictError, InvalidDataError, LimitError, TooLargeError
-from remit.kernel.store.checks import MAX_VALUE_BYTES, after_prefix, check_state_key, check_text
-from remit.kernel.store.database import Rows
-from remit.kernel.store.records import FileInfo, FileLimits, StoredFile
+from remit.kernel.authority.store import check_session_key
+from remit.kernel.store.rows import MAX_VALUE_BYTES, Rows, after_prefix, check_state_key
+from remit.model.event import Service
 from remit.model.grant import SessionKey
 from remit.model.paths import inside, parents
 
@@ -26,6 +28,31 @@ ON CONFLICT (area, path) DO UPDATE SET
 _UNDER = "area = ? AND path >= ? AND path < ?"
 _BELOW_NOTHING = ("", "")
 """A range without any path in it."""
+
+
+class FileLimits(Service, msgspec.Struct, frozen=True, kw_only=True):
+    """How much one session may keep; `areas` is how many sessions of one owner may keep files."""
+
+    size: int = 524_288
+    count: int = 10_000
+    total: int = 33_554_432
+    areas: int = 50
+
+
+class FileInfo(msgspec.Struct, frozen=True):
+    """A file of a session without its content."""
+
+    path: str
+    size: int
+    created_at: float
+    updated_at: float
+
+
+class StoredFile(msgspec.Struct, frozen=True):
+    """A file of a session."""
+
+    info: FileInfo
+    content: bytes
 
 
 class FileRows(Rows):
@@ -53,7 +80,7 @@ class FileRows(Rows):
 
     async def file_get(self, session: SessionKey, path: str) -> StoredFile | None:
         """The file of that path, or None."""
-        _check_session_key(session)
+        check_session_key(session)
         _check_path(path)
 
         def read(connection: Connection) -> StoredFile | None:
@@ -66,7 +93,7 @@ class FileRows(Rows):
 
     async def file_list(self, session: SessionKey, prefix: str = "/") -> tuple[FileInfo, ...]:
         """All files whose path starts with `prefix`, by path; their number is limited."""
-        _check_session_key(session)
+        check_session_key(session)
         _check_path(prefix)
 
         def read(connection: Connection) -> tuple[FileInfo, ...]:
@@ -81,7 +108,7 @@ class FileRows(Rows):
         self, session: SessionKey, *, after: str = "", max_bytes: int = FILE_PAGE_BYTES
     ) -> tuple[StoredFile, ...]:
         """Files from behind `after`, by path, until they outgrow `max_bytes`; at least one."""
-        _check_session_key(session)
+        check_session_key(session)
         if after:
             _check_path(after)
         return await self.database.read(
@@ -90,24 +117,11 @@ class FileRows(Rows):
 
     async def file_remove(self, session: SessionKey, path: str, *, recursive: bool = False) -> int:
         """Remove the file of that path, and with `recursive` all below it; tells how many."""
-        _check_session_key(session)
+        check_session_key(session)
         _check_path(path)
         return await self.database.write(
             lambda connection: _remove(connection, session, path, recursive=recursive)
         )
-
-    async def file_clear(self, session: SessionKey) -> int:
-        """Remove all files of a session; tells how many."""
-        _check_session_key(session)
-
-        def write(connection: Connection) -> int:
-            area = _area(connection, session)
-            if area is None:
-                return 0
-            connection.execute("DELETE FROM file_area WHERE id = ?", (area[0],))
-            return area[1]
-
-        return await self.database.write(write)
 
 
 def _area(connection: Connection, session: SessionKey) -> tuple[int, int, int] | None:
@@ -209,17 +223,6 @@ def _stored(row: tuple[str, int, float, float, bytes]) -> StoredFile:
     return StoredFile(FileInfo(*row[:4]), row[4])
 
 
-def _check_session_key(session: SessionKey) -> None:
-    """Refuse what is no session."""
-    for text, field in ((session.owner, "owner"), (session.name, "session")):
-        check_text(text, f"$.{field}")
-        if "\0" in text:
-            raise InvalidDataError("a session has no NUL in it", details={"path": f"$.{field}"})
-    check_text(session.owner_key, "$.owner_key")
-    if not session.owner:
-        raise InvalidDataError("a session needs an owner", details={"path": "$.owner"})
-
-
 def _check_path(path: str) -> None:
     """Refuse a path that no store can keep; which paths make sense is the handlers' business."""
     check_state_key(path)
@@ -231,7 +234,7 @@ def _check_path(path: str) -> None:
 
 def _check_file(session: SessionKey, path: str, content: bytes, limits: FileLimits) -> None:
     """Refuse a file that could not be kept or found."""
-    _check_session_key(session)
+    check_session_key(session)
     _check_path(path)
     if path.endswith("/"):
         raise is_directory(path)

@@ -11,11 +11,16 @@ from typing import Any, Self
 import msgspec
 
 from remit.errors import ConflictError, InvalidDataError, NotFoundError
-from remit.features.files.store import check_way, is_directory
+from remit.features.files.store import (
+    FileInfo,
+    FileLimits,
+    FileRows,
+    StoredFile,
+    check_way,
+    is_directory,
+)
 from remit.kernel.dispatch.context import Context, Kernel
 from remit.kernel.feature import Setup, Startup
-from remit.kernel.store.protocol import Store
-from remit.kernel.store.records import FileInfo, FileLimits, StoredFile
 from remit.model.capability import Mount
 from remit.model.grant import SessionKey
 from remit.model.names import did_you_mean
@@ -58,7 +63,7 @@ class SessionFiles:
 
     def __init__(
         self,
-        store: Store,
+        store: FileRows,
         session: SessionKey,
         mounts: Mapping[str, Mount],
         limits: FileLimits,
@@ -73,7 +78,7 @@ class SessionFiles:
     def of(cls, ctx: Context, session: SessionKey) -> Self:
         """Those that a request works on."""
         mounts = mounts_of(ctx.grant, ctx.catalogue.capabilities)
-        return cls(ctx.kernel.store, session, mounts, ctx.kernel.service(FileLimits))
+        return cls(FileRows(ctx.kernel.database), session, mounts, ctx.kernel.service(FileLimits))
 
     async def read(self, path: FilePath) -> bytes:
         """What is in a file.

@@ -14,13 +14,12 @@ import structlog
 
 from remit.config.settings.table import Settings
 from remit.errors import StoreError
+from remit.features.messages.store import Mail, MailRows
 from remit.kernel.authority.revision import Authority
 from remit.kernel.bus.delivery import Delivery
 from remit.kernel.dispatch.context import Kernel
 from remit.kernel.feature import Setup, Startup
-from remit.kernel.store.protocol import MailStore
-from remit.kernel.store.records import Mail
-from remit.kernel.store.stored_json import shown_value
+from remit.kernel.store.rows import shown_value
 from remit.model.event import DIRECT_EVENT, KEEP_SECONDS, MAX_WAITING, MAX_WAITING_BYTES, Service
 
 log = structlog.get_logger()
@@ -33,7 +32,7 @@ class Mailbox(Service):
 
     def __init__(
         self,
-        store: MailStore,
+        store: MailRows,
         delivery: Delivery,
         authority: Authority,
         *,
@@ -160,7 +159,9 @@ class Mailbox(Service):
 
 def _build(kernel: Kernel, _startup: Startup) -> None:
     clock = kernel.lapsing_clock
-    mailbox = Mailbox(kernel.store, kernel.delivery, kernel.authority, wall_clock=clock)
+    mailbox = Mailbox(
+        MailRows(kernel.database), kernel.delivery, kernel.authority, wall_clock=clock
+    )
     kernel.on_arrival.append(mailbox.arrived)
     kernel.on_departure.append(mailbox.gone)
     kernel.provide(mailbox)

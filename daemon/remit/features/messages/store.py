@@ -2,18 +2,19 @@
 
 import sqlite3
 
+import msgspec
+
 from remit.errors import LimitError
-from remit.kernel.store.checks import (
+from remit.kernel.store.rows import (
     PAGE_BYTES,
     PAGE_LIMIT,
+    Rows,
     check_json,
     check_limit,
     check_text,
     check_time,
     cut,
 )
-from remit.kernel.store.database import Rows
-from remit.kernel.store.records import Mail
 from remit.model.event import MAX_WAITING_BYTES
 
 Connection = sqlite3.Connection
@@ -30,6 +31,17 @@ _SELECT = """
 SELECT id, recipient, sender, message, sent_at, expires_at FROM mail
 WHERE recipient = ? ORDER BY id LIMIT ?
 """
+
+
+class Mail(msgspec.Struct, frozen=True):
+    """A message for an agent that was away; `message` is JSON."""
+
+    id: int
+    to: str
+    sender: str
+    message: bytes
+    sent_at: float
+    expires_at: float
 
 
 class MailRows(Rows):

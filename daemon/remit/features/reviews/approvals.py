@@ -31,12 +31,12 @@ from remit.features.reviews.calls import (
     use_of,
 )
 from remit.features.reviews.desk import stored_reviews
+from remit.features.reviews.store import ReviewRows
 from remit.kernel.audit.log import AuditLog, summary
 from remit.kernel.authority.approvals import APPROVAL
 from remit.kernel.authority.fleet import Fleet
-from remit.kernel.store.protocol import ReviewStore
 from remit.kernel.store.records import Review, ReviewStatus
-from remit.kernel.store.stored_json import shown_object
+from remit.kernel.store.rows import shown_object
 from remit.model.event import Service
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class Approvals(Service):
 
     def __init__(  # noqa: PLR0913 - one argument a part
         self,
-        store: ReviewStore,
+        store: ReviewRows,
         audit_log: AuditLog,
         fleet: Fleet,
         show: Show,

@@ -18,10 +18,11 @@ from remit.features.reviews.desk import (
     ReviewQuery,
     no_such_review,
 )
+from remit.features.reviews.store import ReviewRows
 from remit.kernel.authority.approvals import APPROVAL
 from remit.kernel.dispatch.context import Context
 from remit.kernel.store.records import Review, ReviewStatus
-from remit.kernel.store.stored_json import shown_object
+from remit.kernel.store.rows import shown_object
 
 if TYPE_CHECKING:
     from remit.kernel.dispatch.context import Demand
@@ -63,7 +64,7 @@ class CallReviews:
 
     async def listed(self, ctx: Context, query: ReviewQuery) -> ReviewItems:
         """A page of the calls that wait, or were decided."""
-        store, after, status = ctx.kernel.store, query.after, query.status
+        store, after, status = ReviewRows(ctx.kernel.database), query.after, query.status
         if after:
             await _call_in_sight(ctx, after)
         stored = None if status == "expired" else status  # what nobody used lapses as well
@@ -210,7 +211,7 @@ async def _call_in_sight(ctx: Context, name: str) -> Review:
     Raises:
         NotFoundError: there is none of that id, or it is not for the caller.
     """
-    review = await ctx.kernel.store.review_get(name)
+    review = await ReviewRows(ctx.kernel.database).review_get(name)
     if review is None or review.kind != APPROVAL or not _may_see(ctx, review):
         raise no_such_review(name)
     return review

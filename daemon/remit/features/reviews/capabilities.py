@@ -19,6 +19,7 @@ from remit.features.reviews.desk import (
     ReviewQuery,
     stored_reviews,
 )
+from remit.features.reviews.store import ReviewRows
 from remit.kernel.authority.approvals import (
     CAPABILITY,
     Decision,
@@ -39,8 +40,8 @@ from remit.kernel.dispatch.visibility import is_in_reach, visible_profiles
 from remit.kernel.reload.audit import CHANGED
 from remit.kernel.reload.last_good import keep
 from remit.kernel.reload.reload import Outcome, Reloader, tell
-from remit.kernel.store.protocol import ReviewStore, Store
 from remit.kernel.store.records import Review, ReviewStatus
+from remit.kernel.store.rows import BlobRows
 from remit.model.event import Service
 from remit.model.principal import Agent, Cause
 from remit.policy.catalogue import Catalogue, Scope
@@ -51,7 +52,7 @@ SEPARATOR = "/"
 """Between the profile or agent and the capability in the id of a review."""
 
 
-async def load_decisions(store: ReviewStore) -> Decisions:
+async def load_decisions(store: ReviewRows) -> Decisions:
     """The newest decision about each pair."""
     return decisions_in([review async for review in stored_reviews(store, CAPABILITY)])
 
@@ -61,7 +62,7 @@ class CapabilityReviews(Service):
 
     def __init__(
         self,
-        store: Store,
+        store: ReviewRows,
         authority: Authority,
         delivery: Delivery,
         reloader: Reloader,
@@ -152,7 +153,7 @@ class CapabilityReviews(Service):
                 before = self._authority.catalogue.revision
                 plan = self._put_in_force()
                 await self._write(by, plan, before=before)
-                await keep(self._store, self._authority.current)
+                await keep(BlobRows(self._store.database), self._authority.current)
             return plan
 
     async def _write(self, by: str, plan: Plan, *, before: int) -> None:

@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 
 from remit.errors import InvalidDataError, NotFoundError
+from remit.features.reviews.store import ReviewRows
 from remit.kernel.dispatch.context import Context
-from remit.kernel.store.protocol import ReviewStore
 from remit.kernel.store.records import Review, ReviewStatus
 from remit.model.event import Service
 from remit.model.limits import Effect
@@ -129,9 +129,7 @@ def no_such_review(id_: str) -> NotFoundError:
     return NotFoundError(f"there is no review {id_!r}", hint="'remit review list' shows them")
 
 
-async def stored_reviews(
-    store: ReviewStore, kind: str, status: Any = None
-) -> AsyncIterator[Review]:
+async def stored_reviews(store: ReviewRows, kind: str, status: Any = None) -> AsyncIterator[Review]:
     """All reviews of a kind, oldest first."""
     after = ""
     while True:

@@ -15,6 +15,7 @@ from remit.features.reviews.capabilities import (
     load_decisions,
 )
 from remit.features.reviews.desk import ReviewDecision, ReviewDesk, ReviewQuery
+from remit.features.reviews.store import ReviewRows
 from remit.kernel.authority.approvals import Decisions, approvals_in
 from remit.kernel.dispatch.context import Context, Kernel
 from remit.kernel.dispatch.registry import event_handler
@@ -107,14 +108,14 @@ class StoredDecisions(msgspec.Struct, frozen=True):
 
 
 async def _restore(startup: Startup) -> None:
-    decisions = await load_decisions(startup.store)
+    decisions = await load_decisions(ReviewRows(startup.database))
     startup.put(StoredDecisions(decisions))
     startup.approvals = approvals_in(decisions)
 
 
 def _build(kernel: Kernel, startup: Startup) -> None:
     approvals = Approvals(
-        kernel.store,
+        ReviewRows(kernel.database),
         kernel.audit_log,
         kernel.authority.fleet,
         kernel.delivery.show_holders,
@@ -124,7 +125,7 @@ def _build(kernel: Kernel, startup: Startup) -> None:
     )
     kernel.gate = approvals
     reviews = CapabilityReviews(
-        kernel.store,
+        ReviewRows(kernel.database),
         kernel.authority,
         kernel.delivery,
         kernel.reloader,

@@ -6,17 +6,17 @@ from typing import get_args
 import msgspec
 
 from remit.errors import ConflictError, InvalidDataError, NotFoundError
-from remit.kernel.store.checks import (
+from remit.kernel.store.records import Review, ReviewStatus
+from remit.kernel.store.rows import (
     PAGE_BYTES,
     PAGE_LIMIT,
+    Rows,
     check_json,
     check_limit,
     check_text,
     check_time,
     cut,
 )
-from remit.kernel.store.database import Rows
-from remit.kernel.store.records import Review, ReviewPage, ReviewStatus
 
 Connection = sqlite3.Connection
 
@@ -35,6 +35,13 @@ ORDER BY position LIMIT :limit
 _DECIDE = """
 UPDATE review SET status = ?, decided_by = ?, decided_at = ?, note = ? WHERE id = ?
 """
+
+
+class ReviewPage(msgspec.Struct, frozen=True):
+    """Some reviews, oldest first; `next` is the cursor to go on with, or None at the end."""
+
+    items: tuple[Review, ...]
+    next: str | None = None
 
 
 class ReviewRows(Rows):

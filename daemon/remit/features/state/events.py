@@ -5,11 +5,11 @@ from typing import Annotated, Any
 import msgspec
 
 from remit.errors import DeniedError, NotFoundError, TooLargeError
+from remit.features.state.store import StateEntry, StatePage, StateQuota, StateRows
 from remit.kernel.dispatch.context import Context, Kernel
 from remit.kernel.dispatch.registry import event_handler
 from remit.kernel.feature import Setup, Startup
-from remit.kernel.store.checks import PAGE_BYTES
-from remit.kernel.store.records import StateEntry, StatePage, StateQuota
+from remit.kernel.store.rows import PAGE_BYTES
 from remit.model.event import Service
 from remit.model.limits import Limits, shared_prefixes
 from remit.model.schema import PAGE_LIMIT, PAGE_MAX
@@ -32,14 +32,14 @@ class StateLimits(Service, msgspec.Struct, frozen=True):
 
 
 @event_handler("state:get", capability="state_read", effect="read")
-async def get(ctx: Context, key: Key) -> dict[str, Any]:
+async def get(ctx: Context, rows: StateRows, key: Key) -> dict[str, Any]:
     """Read one value of the shared state.
 
     Args:
         key: its name, as in 'team/plan'.
     """
     _check_key(ctx, key)
-    entry = await ctx.kernel.store.state_get(key)
+    entry = await rows.state_get(key)
     if entry is None:
         may_look = "state:list" in ctx.grant.events
         hint = "state:list shows what there is" if may_look else ""
@@ -49,7 +49,11 @@ async def get(ctx: Context, key: Key) -> dict[str, Any]:
 
 @event_handler("state:list", capability="state_read", effect="read")
 async def list_(
-    ctx: Context, prefix: Prefix = "", limit: Limit = PAGE_LIMIT, after: Prefix = ""
+    ctx: Context,
+    rows: StateRows,
+    prefix: Prefix = "",
+    limit: Limit = PAGE_LIMIT,
+    after: Prefix = "",
 ) -> dict[str, Any]:
     """List the shared state by key, a page at a time.
 
@@ -60,7 +64,7 @@ async def list_(
     """
     allowed = ctx.grant.limits.state_prefixes
     prefixes = (prefix,) if allowed is None else shared_prefixes((prefix,), allowed)
-    found = await _list_under(ctx, prefixes, limit=limit, after=after)
+    found = await _list_under(rows, prefixes, limit=limit, after=after)
     return {
         "items": [msgspec.structs.asdict(entry) for entry in found.items],
         "total": found.total,
@@ -69,14 +73,14 @@ async def list_(
 
 
 async def _list_under(
-    ctx: Context, prefixes: tuple[str, ...], *, limit: int, after: str
+    rows: StateRows, prefixes: tuple[str, ...], *, limit: int, after: str
 ) -> StatePage:
     """One page over several prefixes, of which none lies under another."""
     items: list[StateEntry] = []
     total, room, more = 0, PAGE_BYTES, False
     for prefix in prefixes:
         wanted = 0 if more else limit - len(items)
-        found = await ctx.kernel.store.state_list(
+        found = await rows.state_list(
             prefix, limit=max(wanted, 1), after=after, max_bytes=max(room, 1)
         )
         total += found.total
@@ -110,7 +114,12 @@ def _check_key(ctx: Context, key: str) -> None:
 
 @event_handler("state:set", capability="state_write", triggers=["state:set"])
 async def set_(
-    ctx: Context, quotas: StateLimits, key: Key, value: Any, expect_version: Version | None = None
+    ctx: Context,
+    rows: StateRows,
+    quotas: StateLimits,
+    key: Key,
+    value: Any,
+    expect_version: Version | None = None,
 ) -> dict[str, Any]:
     """Write one value of the shared state; it is durable once this is answered.
 
@@ -126,7 +135,7 @@ async def set_(
         raise TooLargeError(
             f"the value has {size:,} bytes; {limit:,} are the limit", hint="split it into more keys"
         )
-    entry = await ctx.kernel.store.state_set(
+    entry = await rows.state_set(
         key, value, ctx.principal.id, expect_version=expect_version, quota=_quota(ctx, quotas.quota)
     )
     ctx.emit("state:set", {"key": key, "version": entry.version, "by": ctx.principal.id})
@@ -136,7 +145,9 @@ async def set_(
 @event_handler(
     "state:delete", capability="state_write", effect="destructive", triggers=["state:delete"]
 )
-async def delete(ctx: Context, key: Key, expect_version: Version | None = None) -> dict[str, Any]:
+async def delete(
+    ctx: Context, rows: StateRows, key: Key, expect_version: Version | None = None
+) -> dict[str, Any]:
     """Remove one value of the shared state.
 
     Args:
@@ -144,7 +155,7 @@ async def delete(ctx: Context, key: Key, expect_version: Version | None = None) 
         expect_version: remove only if the key still has this version.
     """
     _check_key(ctx, key)
-    deleted = await ctx.kernel.store.state_delete(key, expect_version=expect_version)
+    deleted = await rows.state_delete(key, expect_version=expect_version)
     if deleted:
         ctx.emit("state:delete", {"key": key, "version": 0, "by": ctx.principal.id})
     return {"key": key, "deleted": deleted}

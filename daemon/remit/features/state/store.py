@@ -7,23 +7,24 @@ in the database would cost more than the write itself.
 
 import sqlite3
 from collections.abc import Iterable
+from typing import Any
 
 import msgspec
 
 from remit.errors import ConflictError, InvalidDataError, LimitError, TooLargeError
-from remit.kernel.store.checks import (
+from remit.kernel.store.database import Database
+from remit.kernel.store.rows import (
     MAX_VALUE_BYTES,
     PAGE_BYTES,
     PAGE_LIMIT,
+    Rows,
     after_prefix,
     check_limit,
     check_state_key,
     check_text,
     cut,
+    shown_value,
 )
-from remit.kernel.store.database import Database, Rows
-from remit.kernel.store.records import StateEntry, StatePage, StateQuota
-from remit.kernel.store.stored_json import shown_value
 from remit_client.values import misfit
 
 Connection = sqlite3.Connection
@@ -49,12 +50,48 @@ _TOTALS = f"SELECT updated_by, count(*), sum({_SIZE}) FROM state GROUP BY update
 _FOUND = f"SELECT version, updated_by, {_SIZE} FROM state WHERE key = ?"  # noqa: S608 - our own words
 
 
+class StateEntry(msgspec.Struct, frozen=True):
+    """One key of the shared state.
+
+    `version` grows with every change of the key, and a key that was deleted and made again never
+    repeats one, so a version that was read once stands for exactly one value.
+    """
+
+    key: str
+    value: Any
+    version: int
+    updated_at: float
+    updated_by: str
+
+
+class StatePage(msgspec.Struct, frozen=True):
+    """Some entries in the order of their keys.
+
+    `total` counts all entries under the prefix; `next` is the cursor to go on with, or None at the
+    end.
+    """
+
+    items: tuple[StateEntry, ...]
+    total: int
+    next: str | None = None
+
+
+class StateQuota(msgspec.Struct, frozen=True):
+    """How much of the shared state is, or may be, somebody's: what it wrote last. None: any.
+
+    `bytes` are those of keys and values.
+    """
+
+    keys: int | None = None
+    bytes: int | None = None
+
+
 class StateRows(Rows):
     """The shared state: JSON values under text keys."""
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)
-        self._usage = StateUsage()
+        self._usage = database.memory(StateUsage)
 
     async def state_get(self, key: str) -> StateEntry | None:
         """The entry under `key`, or None."""

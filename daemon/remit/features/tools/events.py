@@ -26,7 +26,7 @@ def health(ctx: Context) -> dict[str, Any]:
     """Tell whether the daemon is well, and which revision is in force."""
     kernel, caller = ctx.kernel, ctx.principal.id
     fleet = kernel.authority.fleet
-    is_stale, is_full = kernel.authority.is_stale, kernel.store.is_full
+    is_stale, is_full = kernel.authority.is_stale, kernel.database.is_full
     return {
         "status": "disk_full" if is_full else "stale" if is_stale else "ok",
         "version": __version__,

@@ -12,13 +12,12 @@ import math
 import sqlite3
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
-from typing import Any
+from typing import Any, TypedDict
 
 import msgspec
 
 from remit.errors import ConflictError, InvalidDataError, StoreError, TooLargeError
-from remit.kernel.store.checks import cut
-from remit.kernel.store.records import AuditEntry, AuditRow, AuditVerdict
+from remit.kernel.store.rows import cut
 
 Connection = sqlite3.Connection
 Place = tuple[int, str]
@@ -38,6 +37,80 @@ _ANCHOR = "SELECT seq, hash FROM audit_anchor"
 _LAST = "SELECT seq, hash FROM audit ORDER BY seq DESC LIMIT 1"
 _HASH = "SELECT hash FROM audit WHERE seq = ?"
 _SPAN = "SELECT max(at) - min(at) FROM audit WHERE seq > ?"
+
+
+class AuditEntry(msgspec.Struct, frozen=True):
+    """Something that mattered, as it is told to the log; `details` is a JSON object."""
+
+    at: float
+    principal: str
+    event: str
+    outcome: str
+    reason: str
+    decision: str
+    revision: int
+    origin: str = ""
+    details: bytes = b"{}"
+
+
+class AuditRow(msgspec.Struct, frozen=True):
+    """An entry in its place in the chain: `hash` covers the entry, `seq` and `previous`."""
+
+    seq: int
+    entry: AuditEntry
+    previous: str
+    hash: str
+
+
+class AuditWhere(TypedDict, total=False):
+    """What rows of the log must be like. None asks nothing, times are inclusive."""
+
+    principal: str | None
+    event: str | None  # one name, or the start of many and a '*'
+    reason: str | None
+    outcome: str | None
+    decision: str | None
+    since: float | None
+    until: float | None
+
+
+class AuditPage(msgspec.Struct, frozen=True):
+    """Some rows, newest first; `next` is the cursor to go on with, or None at the end."""
+
+    items: tuple[AuditRow, ...]
+    next: int | None = None
+
+
+class AuditVerdict(msgspec.Struct, frozen=True):
+    """Whether the chain is whole.
+
+    `rows` were proved before the end or the first broken row, which is `first_bad`; `problem` says
+    what is wrong with it. `head` is the hash of the newest proved row: note it elsewhere, and a
+    log that was cut off later can be told.
+    """
+
+    ok: bool
+    rows: int
+    first_bad: int | None
+    problem: str
+    head: str
+    anchor: tuple[int, str] = (0, "")
+    """The row, and its hash, behind which the log begins: archives must reach it."""
+
+
+class AuditHead(msgspec.Struct, frozen=True):
+    """What vouches for the end of the log from outside of it.
+
+    The log had a row `seq` with `hash`. Archives begin behind row `base`, with its hash. A head is
+    kept since row `since`: nobody vouches for what was cut off before. `problem` says what does not
+    agree with all that.
+    """
+
+    seq: int
+    hash: str
+    base: tuple[int, str]
+    problem: str = ""
+    since: int = 0
 
 
 class _Fields(msgspec.Struct, gc=False):

@@ -22,8 +22,7 @@ from typing import Protocol
 import msgspec
 
 from remit.errors import StoreError
-from remit.kernel.audit.chain import GENESIS, Place
-from remit.kernel.store.records import AuditHead
+from remit.kernel.audit.chain import GENESIS, AuditHead, Place
 
 SIZE = 2048
 """Bytes of the file: it never grows, so a full disk does not keep it from being written."""

@@ -19,10 +19,10 @@ import msgspec
 import structlog
 
 from remit.errors import RemitError
+from remit.kernel.audit.chain import AuditEntry
 from remit.kernel.audit.denials import WINDOW, Denials
 from remit.kernel.audit.proof import Archive, prove
-from remit.kernel.store.protocol import AuditStore
-from remit.kernel.store.records import AuditEntry
+from remit.kernel.audit.store import AuditRows
 from remit.model.event import Denial, Notice, decisions_of
 
 log = structlog.get_logger()
@@ -49,7 +49,7 @@ class AuditLog:
 
     def __init__(  # noqa: PLR0913 - what the settings say of the audit
         self,
-        store: AuditStore,
+        rows: AuditRows,
         *,
         clock: Callable[[], float],
         show: Callable[[Notice], None],
@@ -61,7 +61,7 @@ class AuditLog:
         """Start auditing.
 
         Args:
-            store: where entries are kept.
+            rows: where entries are kept.
             clock: the wall clock.
             show: tells watchers about an entry.
             sample: the share of allowed reads that is written, from 0 to 1.
@@ -70,7 +70,7 @@ class AuditLog:
             window: seconds in which repeats of a denial become one row.
         """
         self.denials = Denials(self._write_denial, clock, window=window)
-        self._store = store
+        self.rows = rows
         self._clock = clock
         self._show = show
         self._sample = sample
@@ -113,7 +113,7 @@ class AuditLog:
             revision=revision,
             details=msgspec.json.encode(details or {}),
         )
-        row = await self._store.audit_append(entry, is_essential=is_essential)
+        row = await self.rows.audit_append(entry, is_essential=is_essential)
         self._count()
         details = details or {}
         data = msgspec.structs.asdict(entry) | {"seq": row.seq, "details": details}
@@ -177,7 +177,7 @@ class AuditLog:
     async def verify(self, expected_head: str | None = None) -> dict[str, Any]:
         """Prove the log, its archives and its head, or name the first broken row."""
         async with self._moving:
-            return await prove(self._store, self._archive, expected_head)
+            return await prove(self.rows, self._archive, expected_head)
 
     async def rotate(self) -> int:
         """Archive all but the newest rows; tells how many went. What fails is tried again later."""
@@ -185,7 +185,7 @@ class AuditLog:
             return 0
         try:
             async with self._moving:
-                moved = await self._store.audit_rotate(self._keep, self._archive.write)
+                moved = await self.rows.audit_rotate(self._keep, self._archive.write)
         except (RemitError, OSError) as error:
             log.warning("audit_not_rotated", problem=str(error))
             return 0

@@ -17,9 +17,17 @@ import anyio.to_thread
 import msgspec
 
 from remit.errors import NotFoundError, StoreError
-from remit.kernel.audit.chain import GENESIS, AuditTable, ChainWalk, Place
+from remit.kernel.audit.chain import (
+    GENESIS,
+    AuditEntry,
+    AuditHead,
+    AuditRow,
+    AuditTable,
+    AuditVerdict,
+    ChainWalk,
+    Place,
+)
 from remit.kernel.audit.head import Head, HeadFile, head_problem, read_head, told
-from remit.kernel.store.records import AuditEntry, AuditHead, AuditRow, AuditVerdict
 
 _FILES = "*.jsonl"
 

@@ -20,8 +20,7 @@ from remit.kernel.authority.standing import (
     has_its_parent,
     record_of,
 )
-from remit.kernel.authority.store import MOST_ENDED
-from remit.kernel.store.protocol import Store
+from remit.kernel.authority.store import MOST_ENDED, PrincipalRows
 from remit.kernel.store.records import ClientKey
 from remit.model.event import Reason
 from remit.model.principal import OPERATOR_ID, RESERVED, Agent, Bearer, Principal, Token
@@ -36,6 +35,7 @@ class KeyRing:
         self,
         operator_key: str,
         fleet: Fleet,
+        rows: PrincipalRows,
         *,
         clock: Callable[[], float] | None = None,
     ) -> None:
@@ -44,6 +44,7 @@ class KeyRing:
         self._names = {operator_key: OPERATOR_ID}
         self._clients: dict[str, ClientKey] = {}
         self._fleet = fleet
+        self._rows = rows
         self._arriving: dict[str, str | None] = {}
         self._arriving_keys: set[str] = set()
         self._unwritten: set[str] = set()
@@ -55,14 +56,14 @@ class KeyRing:
         self.on_revoke: Callable[[str], None] = lambda _name: None
         """Called with the name of a principal that lost its key; a face cuts its connections."""
 
-    async def load(self, store: Store) -> None:
+    async def load(self) -> None:
         """Take over the living keys, agents and sessions of the store, but no orphans."""
-        for name in reversed(await store.ended_list()):
+        for name in reversed(await self._rows.ended_list()):
             self._remember_ended(name)
-        for key in await store.key_list():
+        for key in await self._rows.key_list():
             self._take(key)
         orphans = []
-        agents, unreadable = agents_of(await store.agent_list())
+        agents, unreadable = agents_of(await self._rows.agent_list())
         if unreadable:
             log.warning("agents_unreadable", agents=unreadable)
         for agent in agents:
@@ -72,8 +73,8 @@ class KeyRing:
                 orphans.append(agent.id)
         if orphans:
             log.warning("orphans_dropped", agents=orphans)
-            await store.agent_remove(orphans)
-        await load_sessions(store, self._fleet)
+            await self._rows.agent_remove(orphans)
+        await load_sessions(self._rows, self._fleet)
 
     def _take(self, key: ClientKey) -> None:
         self._clients[key.name] = key
@@ -158,18 +159,18 @@ class KeyRing:
         """How many children of somebody are being spawned just now."""
         return sum(1 for one in self._arriving.values() if one == parent)
 
-    async def add(self, store: Store, name: str, public_key: str, profile: str) -> ClientKey:
+    async def add(self, name: str, public_key: str, profile: str) -> ClientKey:
         """Register a client's key; it opens the door once it is stored.
 
         Raises:
             ConflictError: the name or the key is taken.
         """
         with self._reserved(name, public_key, None), anyio.CancelScope(shield=True):
-            key = await store.key_add(name, public_key, profile)
+            key = await self._rows.key_add(name, public_key, profile)
             self._take(key)
         return key
 
-    async def spawn(self, store: Store, agent: Agent) -> Agent:
+    async def spawn(self, agent: Agent) -> Agent:
         """Keep a new agent, and then let it in; nothing of it stays when that fails.
 
         It takes up its place among its parent's children from the first moment, so that two that
@@ -184,14 +185,14 @@ class KeyRing:
             self._reserved(agent.id, agent.public_key, agent.parent),
             anyio.CancelScope(shield=True),
         ):
-            kept = agent_of(await store.agent_add(record_of(agent)))
+            kept = agent_of(await self._rows.agent_add(record_of(agent)))
             if not has_its_parent(self._fleet, kept):
-                await store.agent_remove([kept.id])
+                await self._rows.agent_remove([kept.id])
                 raise UnknownAgentError(f"{agent.parent!r} was ended while it spawned")
             self.admit(kept)
         return kept
 
-    async def update(self, store: Store, agent: Agent) -> None:
+    async def update(self, agent: Agent) -> None:
         """Keep a changed agent and put the change in force.
 
         Raises:
@@ -200,7 +201,7 @@ class KeyRing:
         with anyio.CancelScope(shield=True):
             body = msgspec.msgpack.encode(agent.spec)
             try:
-                await store.agent_update(agent.id, profile=agent.spec.profile, body=body)
+                await self._rows.agent_update(agent.id, profile=agent.spec.profile, body=body)
             except NotFoundError as error:
                 raise UnknownAgentError(f"{agent.id!r} was ended meanwhile") from error
             present = self._fleet.get(agent.id)
@@ -208,7 +209,7 @@ class KeyRing:
                 raise UnknownAgentError(f"{agent.id!r} was ended meanwhile")
             self._fleet.replace(agent)
 
-    async def end(self, store: Store, name: str) -> list[str]:
+    async def end(self, name: str) -> list[str]:
         """End a spawned agent and its descendants; they are shut out before anything is written.
 
         When the store fails they stay shut out, and ending again, any of them, writes it all.
@@ -218,19 +219,19 @@ class KeyRing:
         # Shielded: shutting somebody out cancels its calls, and this may be one of them.
         with anyio.CancelScope(shield=True):
             self.dismiss(ended)
-            await self._forget(store)
+            await self._forget()
         return ended
 
     def is_unwritten(self, name: str) -> bool:
         """Tell whether an agent was ended and the store still has to learn of it."""
         return name in self._unwritten
 
-    async def _forget(self, store: Store) -> None:
+    async def _forget(self) -> None:
         gone = sorted(self._unwritten)
-        await store.agent_remove(gone)
+        await self._rows.agent_remove(gone)
         self._unwritten.difference_update(gone)
 
-    async def revoke(self, store: Store, name: str) -> ClientKey:
+    async def revoke(self, name: str) -> ClientKey:
         """Take a client's key away, and end the agents that it spawned.
 
         Raises:
@@ -243,9 +244,9 @@ class KeyRing:
         self.unrevoked.add(name)
         with anyio.CancelScope(shield=True):
             self.dismiss(ended)
-            key = await store.key_revoke(name)
+            key = await self._rows.key_revoke(name)
             self.unrevoked.discard(name)
-            await self._forget(store)
+            await self._forget()
         return key
 
     @contextmanager

@@ -15,7 +15,7 @@ from remit.errors import ConflictError, LimitError, TooLargeError, UnknownAgentE
 from remit.kernel.authority.fleet import Fleet
 from remit.kernel.authority.sessions import closed
 from remit.kernel.authority.standing import has_its_owner, session_of
-from remit.kernel.store.protocol import SessionStore, Store
+from remit.kernel.authority.store import PrincipalRows
 from remit.kernel.store.records import SessionRecord
 from remit.model.grant import Narrowing, Session, SessionKey
 from remit.model.principal import OPERATOR_ID, Principal
@@ -39,8 +39,8 @@ MAX_BYTES = 16_384
 class SessionManager:
     """Changes sessions, one change after the other."""
 
-    def __init__(self, store: Store, fleet: Fleet, clock: Callable[[], float]) -> None:
-        self._store = store
+    def __init__(self, rows: PrincipalRows, fleet: Fleet, clock: Callable[[], float]) -> None:
+        self._rows = rows
         self._fleet = fleet
         self._clock = clock
         self._changing = anyio.Lock()
@@ -67,9 +67,9 @@ class SessionManager:
             _check_size(session)
             # Shielded: one that is kept and not in force would narrow only after a restart.
             with anyio.CancelScope(shield=True):
-                await self._store.session_put(record_of(session))
+                await self._rows.session_put(record_of(session))
                 if not self._fleet.lives(owner):
-                    await self._store.session_remove([(owner.id, name)])
+                    await self._rows.session_remove([(owner.id, name)])
                     raise UnknownAgentError(f"{owner.id!r} was ended meanwhile")
                 self._fleet.put_session(session)
         return session
@@ -99,13 +99,13 @@ class SessionManager:
             if present.is_open:
                 present = msgspec.structs.replace(present, closed_at=self._clock(), steps=())
             await self._put(present)
-            await self._store.file_clear(SessionKey(present.owner, present.owner_key, present.name))
+            await self._rows.file_clear(SessionKey(present.owner, present.owner_key, present.name))
         return present
 
     async def _put(self, session: Session) -> None:
         self._fleet.put_session(session)
         with anyio.CancelScope(shield=True):
-            await self._store.session_put(record_of(session))
+            await self._rows.session_put(record_of(session))
 
     def _present(self, session: Session) -> Session:
         """The same session as it is now, and not a later one of its name."""
@@ -136,10 +136,10 @@ class SessionManager:
             raise _too_many(message, "end agents that are done: their sessions go with them")
 
 
-async def load_sessions(store: SessionStore, fleet: Fleet) -> None:
+async def load_sessions(rows: PrincipalRows, fleet: Fleet) -> None:
     """Take over the sessions of the living. One that cannot be read is there, and closed."""
     gone = []
-    for record in await store.session_list():
+    for record in await rows.session_list():
         session, was_read = session_of(record)
         if not was_read:
             log.error("session_damaged", session=record.name, owner=record.owner)
@@ -149,7 +149,7 @@ async def load_sessions(store: SessionStore, fleet: Fleet) -> None:
             gone.append((record.owner, record.name))
     if gone:
         log.warning("sessions_without_owner_dropped", count=len(gone))
-        await store.session_remove(gone)
+        await rows.session_remove(gone)
 
 
 def record_of(session: Session) -> SessionRecord:

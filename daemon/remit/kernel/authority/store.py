@@ -12,9 +12,9 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from remit.errors import ConflictError, InvalidDataError, NotFoundError
-from remit.kernel.store.checks import brief_text, check_size, check_text, check_time
-from remit.kernel.store.database import Rows
 from remit.kernel.store.records import AgentRecord, ClientKey, SessionRecord
+from remit.kernel.store.rows import Rows, brief_text, check_size, check_text, check_time
+from remit.model.grant import SessionKey
 from remit.model.principal import OPERATOR_ID
 
 Connection = sqlite3.Connection
@@ -49,10 +49,11 @@ _PUT_SESSION = """
 INSERT INTO session (owner, name, body) VALUES (?, ?, ?)
 ON CONFLICT (owner, name) DO UPDATE SET body = excluded.body
 """
+_FILES = "SELECT id, files FROM file_area WHERE owner = ? AND owner_key = ? AND session = ?"
 
 
 class PrincipalRows(Rows):
-    """The public keys of clients, and the agents that live. Secrets never come here.
+    """The keys of clients, the agents that live, and their sessions. Secrets never come here.
 
     A public key is registered once, whoever had it: it never comes back as somebody else.
     """
@@ -169,10 +170,6 @@ class PrincipalRows(Rows):
 
         return await self.database.read(read)
 
-
-class SessionRows(Rows):
-    """What was opened to work in. The sessions of an agent or a client go when it does."""
-
     async def session_put(self, record: SessionRecord) -> None:
         """Keep a session, in the place of the one of that owner and name.
 
@@ -200,6 +197,31 @@ class SessionRows(Rows):
         return await self.database.read(
             lambda connection: tuple(SessionRecord(*row) for row in connection.execute(query))
         )
+
+    async def file_clear(self, session: SessionKey) -> int:
+        """Remove all files of a session; tells how many. They go when it is closed."""
+        check_session_key(session)
+        where = (session.owner, session.owner_key, session.name)
+
+        def write(connection: Connection) -> int:
+            found = connection.execute(_FILES, where).fetchone()
+            if found is None:
+                return 0
+            connection.execute("DELETE FROM file_area WHERE id = ?", (found[0],))
+            return int(found[1])
+
+        return await self.database.write(write)
+
+
+def check_session_key(session: SessionKey) -> None:
+    """Refuse what is no session that could keep anything."""
+    for text, field in ((session.owner, "owner"), (session.name, "session")):
+        check_text(text, f"$.{field}")
+        if "\0" in text:
+            raise InvalidDataError("a session has no NUL in it", details={"path": f"$.{field}"})
+    check_text(session.owner_key, "$.owner_key")
+    if not session.owner:
+        raise InvalidDataError("a session needs an owner", details={"path": "$.owner"})
 
 
 def _living(connection: Connection, name: str) -> ClientKey | None:

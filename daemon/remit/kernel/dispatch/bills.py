@@ -4,6 +4,7 @@ Counting is a few additions in memory. What was counted is written from time to 
 a daemon that is killed loses the last seconds of it, and nothing else.
 """
 
+import sqlite3
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Literal
@@ -13,8 +14,7 @@ import msgspec
 import structlog
 
 from remit.errors import StoreError
-from remit.kernel.store.protocol import BillStore
-from remit.kernel.store.records import BillBounds, BillDay, BillTurn
+from remit.kernel.store.rows import Rows, check_text
 
 log = structlog.get_logger()
 
@@ -35,6 +35,40 @@ _CALLERS = 10_000
 _WRITE_SECONDS = 5.0
 _DAY = 86_400
 _MICRO = 1_000_000
+_ADD = """
+INSERT INTO bill_day (principal, day, kind, count, sent, full_dump) VALUES (?, ?, ?, ?, ?, ?)
+ON CONFLICT (principal, day, kind) DO UPDATE SET count = count + excluded.count,
+    sent = sent + excluded.sent, full_dump = full_dump + excluded.full_dump
+"""
+_PUT = """
+INSERT INTO bill_turn (principal, number, at, sent, full_dump, kinds) VALUES (?, ?, ?, ?, ?, ?)
+ON CONFLICT (principal, number) DO UPDATE SET sent = excluded.sent,
+    full_dump = excluded.full_dump, kinds = excluded.kinds
+"""
+_OLDER_TURNS = """
+DELETE FROM bill_turn WHERE principal = ?1 AND number <= (
+    SELECT number FROM bill_turn WHERE principal = ?1 ORDER BY number DESC LIMIT 1 OFFSET ?2)
+"""
+_EXCESS_DAYS = """
+DELETE FROM bill_day WHERE (principal, day, kind) IN (
+    SELECT principal, day, kind FROM bill_day ORDER BY day, principal, kind LIMIT ?)
+"""
+_EXCESS_TURNS = """
+DELETE FROM bill_turn WHERE (principal, number) IN (
+    SELECT principal, number FROM bill_turn ORDER BY number, principal LIMIT ?)
+"""
+_SUMS = """
+SELECT principal, min(day), kind, sum(count), sum(sent), sum(full_dump) FROM bill_day
+WHERE day >= ? GROUP BY principal, kind ORDER BY principal, kind
+"""
+_DAYS = """
+SELECT principal, day, kind, count, sent, full_dump FROM bill_day
+WHERE principal = ? AND day >= ? ORDER BY day, kind
+"""
+_TURNS = """
+SELECT number, at, sent, full_dump, kinds FROM bill_turn
+WHERE principal = ? ORDER BY number DESC LIMIT ?
+"""
 
 
 class Bill(msgspec.Struct):
@@ -57,17 +91,111 @@ class _Turn(msgspec.Struct):
     kinds: dict[str, int] = {}
 
 
+class BillDay(msgspec.Struct, frozen=True):
+    """What one kind of text cost somebody on a day, in tokens."""
+
+    principal: str
+    day: int
+    """Since 1970, in UTC."""
+    kind: str
+    count: int
+    sent: int
+    full_dump: int
+    """What everything would have cost in its place."""
+
+
+class BillTurn(msgspec.Struct, frozen=True):
+    """What somebody was shown for one request, in tokens."""
+
+    principal: str
+    number: int
+    """Grows with time: microseconds since 1970, or one more than the turn before."""
+    at: float
+    sent: int
+    full_dump: int
+    kinds: dict[str, int]
+
+
+class BillBounds(msgspec.Struct, frozen=True):
+    """What is kept of bills; the oldest goes first."""
+
+    first_day: int
+    first_turn: int
+    turns_of_one: int
+    rows: int
+    """Days, and turns, of everybody together."""
+
+
+class BillRows(Rows):
+    """What was put before models. It outlives an agent; a newcomer of that name begins anew."""
+
+    async def bill_add(
+        self, days: Sequence[BillDay], turns: Sequence[BillTurn], bounds: BillBounds
+    ) -> None:
+        """Add to the days that are kept, put the turns, and forget what is out of bounds.
+
+        Raises:
+            InvalidDataError: a principal cannot be one.
+        """
+        for principal in {one.principal for one in days} | {one.principal for one in turns}:
+            check_text(principal, "$.principal")
+        rows = [msgspec.structs.astuple(day) for day in days]
+        put = [(*msgspec.structs.astuple(turn)[:-1], _text(turn.kinds)) for turn in turns]
+
+        def write(connection: sqlite3.Connection) -> None:
+            connection.executemany(_ADD, rows)
+            connection.executemany(_PUT, put)
+            connection.execute("DELETE FROM bill_day WHERE day < ?", (bounds.first_day,))
+            connection.execute("DELETE FROM bill_turn WHERE number < ?", (bounds.first_turn,))
+            for principal in {turn.principal for turn in turns}:
+                connection.execute(_OLDER_TURNS, (principal, bounds.turns_of_one))
+            for table, excess in (("bill_day", _EXCESS_DAYS), ("bill_turn", _EXCESS_TURNS)):
+                query = f"SELECT count(*) FROM {table}"  # noqa: S608 - one of two names
+                (stored,) = connection.execute(query).fetchone()
+                if stored > bounds.rows:
+                    connection.execute(excess, (stored - bounds.rows,))
+
+        await self.database.write(write)
+
+    async def bill_sums(self, first_day: int) -> tuple[BillDay, ...]:
+        """The days of everybody from a day on, added up by principal and kind; sorted."""
+        return await self.database.read(
+            lambda connection: tuple(
+                BillDay(*row) for row in connection.execute(_SUMS, (first_day,))
+            )
+        )
+
+    async def bill_days(self, principal: str, first_day: int) -> tuple[BillDay, ...]:
+        """The days of one from a day on, by day and kind."""
+        check_text(principal, "$.principal")
+        asked = (principal, first_day)
+        return await self.database.read(
+            lambda connection: tuple(BillDay(*row) for row in connection.execute(_DAYS, asked))
+        )
+
+    async def bill_turns(self, principal: str, limit: int) -> tuple[BillTurn, ...]:
+        """The latest turns of one, newest first."""
+        check_text(principal, "$.principal")
+        asked = (principal, limit)
+        return await self.database.read(
+            lambda connection: tuple(
+                BillTurn(principal, number, at, sent, full_dump, msgspec.json.decode(kinds))
+                for number, at, sent, full_dump, kinds in connection.execute(_TURNS, asked)
+            )
+        )
+
+
 class Bills:
     """Counts for everybody, and keeps it in the store."""
 
-    def __init__(self, store: BillStore, clock: Callable[[], float]) -> None:
+    def __init__(self, rows: BillRows, clock: Callable[[], float]) -> None:
         """Begin with nothing counted.
 
         Args:
-            store: where it is kept.
+            rows: where it is kept.
             clock: the time of day.
         """
-        self._store = store
+        self._rows = rows
         self._clock = clock
         self._days: dict[tuple[str, int, str], list[int]] = {}
         self._changed: dict[tuple[str, int], _Turn] = {}
@@ -161,7 +289,7 @@ class Bills:
         bounds = BillBounds(first, first * _DAY * _MICRO, TURNS, _ROWS)
         rows = [BillDay(*key, *amounts) for key, amounts in days.items()]
         try:
-            await self._store.bill_add(
+            await self._rows.bill_add(
                 rows, [_kept(name, turn) for (name, _), turn in turns.items()], bounds
             )
         except StoreError:
@@ -179,17 +307,17 @@ class Bills:
     async def days(self, principal: str, first_day: int) -> tuple[BillDay, ...]:
         """The bill of one, a row a day and kind."""
         await self.write()
-        return await self._store.bill_days(principal, first_day)
+        return await self._rows.bill_days(principal, first_day)
 
     async def turns(self, principal: str, limit: int) -> tuple[BillTurn, ...]:
         """The latest turns of one, newest first."""
         await self.write()
-        return await self._store.bill_turns(principal, limit)
+        return await self._rows.bill_turns(principal, limit)
 
     async def sums(self, first_day: int) -> tuple[BillDay, ...]:
         """The bills of everybody, a row a kind."""
         await self.write()
-        return await self._store.bill_sums(first_day)
+        return await self._rows.bill_sums(first_day)
 
     @asynccontextmanager
     async def keeping(self) -> AsyncGenerator[None]:
@@ -214,3 +342,7 @@ class Bills:
 
 def _kept(principal: str, turn: _Turn) -> BillTurn:
     return BillTurn(principal, turn.number, turn.at, turn.sent, turn.full_dump, dict(turn.kinds))
+
+
+def _text(kinds: object) -> str:
+    return msgspec.json.encode(kinds, order="sorted").decode()

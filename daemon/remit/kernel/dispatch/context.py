@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from remit.kernel.dispatch.tool_names import CallerNames, Kind, OldNames
     from remit.kernel.reload.full_reload import ReloadPart
     from remit.kernel.reload.reload import Reloader
-    from remit.kernel.store.protocol import Store
+    from remit.kernel.store.database import Database
 
 Part = TypeVar("Part")
 
@@ -180,7 +180,7 @@ class Kernel(msgspec.Struct, eq=False, kw_only=True):
     """Assembled once by the app; a handler reaches it through its context."""
 
     authority: "Authority"
-    store: "Store"
+    database: "Database"
     keyring: "KeyRing"
     delivery: "Delivery"
     reloader: "Reloader"

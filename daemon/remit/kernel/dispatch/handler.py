@@ -17,7 +17,7 @@ import msgspec.inspect as inspection
 from remit.errors import HandlerError
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.tool_list import ToolParts, tool_parts
-from remit.kernel.store.protocol import Store
+from remit.kernel.store.rows import Rows
 from remit.model.event import EventSpec, Service
 from remit.model.grant import Grant, SessionKey
 from remit.model.principal import Principal
@@ -47,10 +47,9 @@ INJECTED: Mapping[type, Callable[[Context], Any]] = {
     Principal: lambda ctx: ctx.principal,
     Grant: lambda ctx: ctx.grant,
     Catalogue: lambda ctx: ctx.catalogue,
-    Store: lambda ctx: ctx.kernel.store,
     SessionKey: session_of,
 }
-"""By type. A `Service` of a feature is injected as well; any other parameter is a field."""
+"""By type. A `Service` of a feature and `Rows` are injected as well; any other is a field."""
 
 
 class Shape(msgspec.Struct, frozen=True):
@@ -189,6 +188,8 @@ def injection(kind: Any) -> Callable[[Context], Any] | None:
         return lambda ctx: ctx.kernel.find(kinds[0])
     if _is_service(kind):
         return lambda ctx: ctx.kernel.service(kind)
+    if isinstance(kind, type) and issubclass(kind, Rows):
+        return lambda ctx: kind(ctx.kernel.database)
     return INJECTED.get(kind) if isinstance(kind, type) else None
 
 

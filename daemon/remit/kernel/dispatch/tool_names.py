@@ -5,6 +5,7 @@ restart nor a server that comes, goes or is put in quarantine makes it mean anot
 that cannot be kept are replaced by ones that need not be: they carry a fingerprint of their event.
 """
 
+import sqlite3
 from collections import OrderedDict
 from collections.abc import Collection, Mapping
 from typing import Literal
@@ -12,8 +13,8 @@ from typing import Literal
 import anyio
 import structlog
 
-from remit.errors import RemitError
-from remit.kernel.store.protocol import NameStore
+from remit.errors import ConflictError, InvalidDataError, LimitError, RemitError
+from remit.kernel.store.rows import Rows, check_text
 from remit.model.event import Universe
 from remit.model.principal import Principal
 from remit.policy.tool_names import is_sure, names_for, sure_name
@@ -25,15 +26,50 @@ MOST_OF_ONE = 4_096
 MOST_IN_ALL = 400_000
 _REMEMBERED = 2_000
 """Callers whose names are in memory; those of others are read again."""
+_INSERT = "INSERT INTO tool_name (owner, event, name) VALUES (?, ?, ?)"
+
+
+class NameRows(Rows):
+    """The tool names that somebody was shown. They go with it, and a newcomer begins anew."""
+
+    async def name_add(self, owner: str, names: Mapping[str, str], *, limit: int) -> None:
+        """Keep the names of events that `owner` has none for, all of them or none.
+
+        Raises:
+            ConflictError: it has a name for one of the events, or one of the names.
+            InvalidDataError: the owner, an event or a name cannot be one.
+            LimitError: there would be more than `limit` names of all owners together.
+        """
+        _check_tool_names(owner, names)
+        rows = [(owner, event, name) for event, name in names.items()]
+
+        def write(connection: sqlite3.Connection) -> None:
+            (stored,) = connection.execute("SELECT count(*) FROM tool_name").fetchone()
+            if stored + len(rows) > limit:
+                raise _names_full(limit)
+            try:
+                connection.executemany(_INSERT, rows)
+            except sqlite3.IntegrityError as error:
+                raise _name_given(owner) from error
+
+        await self.database.write(write)
+
+    async def name_list(self, owner: str) -> dict[str, str]:
+        """The names of `owner`, by event."""
+        check_text(owner, "$.owner")
+        query = "SELECT event, name FROM tool_name WHERE owner = ? ORDER BY event"
+        return await self.database.read(
+            lambda connection: dict(connection.execute(query, (owner,)))
+        )
 
 
 class CallerNames:
     """Gives names to the tools of callers."""
 
     def __init__(
-        self, store: NameStore, *, of_one: int = MOST_OF_ONE, in_all: int = MOST_IN_ALL
+        self, rows: NameRows, *, of_one: int = MOST_OF_ONE, in_all: int = MOST_IN_ALL
     ) -> None:
-        self._store = store
+        self._rows = rows
         self._of_one = of_one
         self._in_all = in_all
         self._known: OrderedDict[tuple[str, int], Mapping[str, str]] = OrderedDict()
@@ -49,7 +85,7 @@ class CallerNames:
         key = (who.id, who.serial)
         known = self._known.get(key)
         if known is None:
-            known = await self._store.name_list(who.id)
+            known = await self._rows.name_list(who.id)
         self._remember(key, known)
         return known
 
@@ -89,7 +125,7 @@ class CallerNames:
             log.warning("tool_names_full", caller=who.id, names=len(kept))
             return False
         try:
-            await self._store.name_add(who.id, new, limit=self._in_all)
+            await self._rows.name_add(who.id, new, limit=self._in_all)
         except RemitError as error:
             log.warning("tool_names_not_kept", caller=who.id, problem=error.message)
             self._known.pop((who.id, who.serial), None)
@@ -127,6 +163,32 @@ def _new(names: Mapping[str, str], kept: Mapping[str, str]) -> dict[str, str]:
         return {}
     taken = set(kept.values())
     return {e: name for e, name in names.items() if e not in kept and name not in taken}
+
+
+def _check_tool_names(owner: str, names: Mapping[str, str]) -> None:
+    """Refuse names that could not be kept, or that two events would share."""
+    check_text(owner, "$.owner")
+    for event, name in names.items():
+        check_text(event, "$.names")
+        check_text(name, "$.names")
+    if not owner or "" in names or "" in names.values():
+        raise InvalidDataError("a tool name needs an owner and an event")
+    if len(set(names.values())) < len(names):
+        raise _name_given(owner)
+
+
+def _name_given(owner: str) -> ConflictError:
+    """The refusal of a second name for an event, or of a name for a second event."""
+    return ConflictError(f"a tool name of {owner!r} would change its event")
+
+
+def _names_full(limit: int) -> LimitError:
+    """The refusal of more names than are kept."""
+    return LimitError(
+        f"{limit:,} tool names are kept already",
+        hint="end agents that are done: their names go with them",
+        details={"limit": "tool_names", "retry_after": None},
+    )
 
 
 Kind = Literal["event", "capability"]

@@ -14,7 +14,7 @@ from remit.config.definitions.files import Files
 from remit.errors import Place, RemitError
 from remit.kernel.authority.revision import Revision
 from remit.kernel.authority.standing import LAST_GOOD, LastGood
-from remit.kernel.store.protocol import BlobStore
+from remit.kernel.store.rows import BlobRows
 from remit.model.grant import Grant
 from remit.model.launch import Launch, PlacedLaunch
 from remit.model.limits import Effect, Exposure, Limits
@@ -60,7 +60,7 @@ class Kept(msgspec.Struct, frozen=True, eq=False):
     grants: Mapping[str, Grant] | None = None
 
 
-async def keep(store: BlobStore, revision: Revision) -> bool:
+async def keep(store: BlobRows, revision: Revision) -> bool:
     """Keep a revision for the next start; tells whether that worked. It is in force either way."""
     catalogue = revision.catalogue
     files = msgspec.structs.replace(revision.files, kept=True)
@@ -102,7 +102,7 @@ def _kept(catalogue: Catalogue, grant: Grant) -> _KeptGrant:
     )
 
 
-async def recall(store: BlobStore) -> Kept:
+async def recall(store: BlobRows) -> Kept:
     """What was kept; what cannot be read counts as absent."""
     files = await _read(store, LAST_GOOD, LastGood)
     grants = await _read(store, GRANTS_BLOB, _KeptGrants)
@@ -115,7 +115,7 @@ async def recall(store: BlobStore) -> Kept:
     )
 
 
-async def _read(store: BlobStore, name: str, kind: type[Part]) -> Part | None:
+async def _read(store: BlobRows, name: str, kind: type[Part]) -> Part | None:
     raw = await store.blob_get(name)
     if raw is None:
         return None

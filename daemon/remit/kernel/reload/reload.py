@@ -26,7 +26,7 @@ from remit.kernel.authority.revision import Authority, HandlerTable, Revision, a
 from remit.kernel.bus.delivery import Delivery
 from remit.kernel.reload.audit import CHANGED, REJECTED, ConfigAudit
 from remit.kernel.reload.last_good import keep
-from remit.kernel.store.protocol import BlobStore
+from remit.kernel.store.rows import BlobRows
 from remit.model.capability import RuntimeCapability
 from remit.model.principal import DAEMON_ID, Cause
 from remit.model.schema import bounded
@@ -62,7 +62,7 @@ class Reloader:
     """Brings the definitions on disk in force."""
 
     def __init__(
-        self, authority: Authority, delivery: Delivery, store: BlobStore, audit: ConfigAudit
+        self, authority: Authority, delivery: Delivery, store: BlobRows, audit: ConfigAudit
     ) -> None:
         self.audit = audit
         self._authority = authority

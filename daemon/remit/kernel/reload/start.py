@@ -11,7 +11,7 @@ from remit.kernel.authority.plans import plan_between
 from remit.kernel.authority.revision import Authority, HandlerTable, compile_files
 from remit.kernel.reload.last_good import Kept, keep, recall
 from remit.kernel.reload.reload import Outcome
-from remit.kernel.store.protocol import BlobStore
+from remit.kernel.store.rows import BlobRows
 from remit.model.capability import RuntimeCapability
 from remit.model.event import EventSpec, make_universe
 from remit.model.names import EventName
@@ -24,7 +24,7 @@ log = structlog.get_logger()
 async def open_authority(
     table: HandlerTable,
     read: Callable[[], Files],
-    store: BlobStore,
+    store: BlobRows,
     *,
     approvals: frozenset[Approval] = frozenset(),
     made: tuple[RuntimeCapability, ...] = (),

@@ -12,22 +12,20 @@ from contextlib import closing
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 from anyio import to_thread
 
 from remit.errors import StoreError
-from remit.kernel.store.commit import GroupCommit, SnapshotRead
-from remit.kernel.store.failures import is_full, store_error
-from remit.kernel.store.reserve import Reserve
+from remit.kernel.store.disk import Reserve, is_full, shown_text, store_error
 from remit.kernel.store.schema import Migration, migrate, read_migrations
-from remit.kernel.store.stored_json import shown_text
-from remit.kernel.store.worker import Worker
+from remit.kernel.store.worker import GroupCommit, SnapshotRead, Worker
 
 T = TypeVar("T")
+_PING = "SELECT number FROM migration LIMIT 1"
 
 
-class Observer(Protocol):
+class CommitObserver(Protocol):
     """Whoever keeps something outside of the database in step with it, as the audit its head."""
 
     def opened(self, connection: sqlite3.Connection, applied: Sequence[str]) -> None:
@@ -71,7 +69,8 @@ class Database:
         self._reserve = reserve or Reserve()
         self.applied: tuple[str, ...] = ()
         """The migrations that this opening had to make."""
-        self.observers: list[Observer] = []
+        self.observers: list[CommitObserver] = []
+        self._memories: dict[type, Any] = {}
         self._commit = GroupCommit(path, self._reserve)
         self._writer: Worker | None = None
         self._reader: Worker | None = None
@@ -95,6 +94,19 @@ class Database:
     def is_full(self) -> bool:
         """Tell whether the disk is full, so that only what is essential is written."""
         return self._reserve.is_spent
+
+    def memory(self, kind: type[T]) -> T:
+        """What rows remember of their table: one of a kind, whoever looks at this database."""
+        found: T = self._memories.setdefault(kind, kind())
+        return found
+
+    async def ping(self) -> None:
+        """Read anything.
+
+        Raises:
+            StoreError: the database cannot be read.
+        """
+        await self.read(lambda connection: connection.execute(_PING).fetchone())
 
     async def write(
         self,
@@ -189,13 +201,6 @@ class Database:
         except BaseException:
             writing.close()
             raise
-
-
-class Rows:
-    """The rows of a table or a few: queries over a database that somebody else opens and closes."""
-
-    def __init__(self, database: Database) -> None:
-        self.database = database
 
 
 def _connect(path: str, mode: str, lock_wait: float) -> sqlite3.Connection:

@@ -1,7 +1,7 @@
 """What a store holds that decides, read at one moment and without a daemon.
 
-Read-only: a daemon may be writing meanwhile. Rows come as they are stored; `runtime/standing.py`
-makes sense of them.
+Read-only: a daemon may be writing meanwhile. Rows come as they are stored;
+`kernel/authority/standing.py` makes sense of them.
 """
 
 import sqlite3
@@ -12,9 +12,8 @@ from typing import Any
 
 import msgspec
 
-from remit.kernel.store.failures import store_error
+from remit.kernel.store.disk import shown_text, store_error
 from remit.kernel.store.records import AgentRecord, ClientKey, Review, SessionRecord
-from remit.kernel.store.stored_json import shown_text
 
 _LOCK_WAIT = 2.0
 _REVIEWS = """

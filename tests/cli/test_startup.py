@@ -69,7 +69,7 @@ def test_a_question_imports_nothing_heavy(tmp_path: Path, question: tuple[str, .
 @pytest.mark.parametrize("question", QUESTIONS, ids=[words[0] for words in QUESTIONS])
 def test_a_question_imports_no_handler(tmp_path: Path, question: tuple[str, ...]) -> None:
     _, *modules = run("-c", SCRIPT, *question, folder=tmp_path).split()
-    assert not {"remit.app.handlers", "remit.kernel.dispatch.registry"} & set(modules)
+    assert not {"remit.app.features", "remit.kernel.dispatch.registry"} & set(modules)
     features = [name for name in modules if name.startswith("remit.features.")]
     assert [name for name in features if name.endswith(".events")] == []
 

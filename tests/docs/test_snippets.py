@@ -8,7 +8,7 @@ import pytest
 from tests.docs.pages import ROOT, Block, blocks, pages
 from tests.docs.terminal import Terminal, open_terminal
 
-from remit.app.handlers import load_all_handlers
+from remit.app.features import load_all_handlers
 from remit.app.workbench import settings_with
 from remit.config.definitions.files import Files, edited, read_files
 from remit.config.settings.load import load_settings

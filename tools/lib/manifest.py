@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from remit.app.handlers import load_all_handlers
+from remit.app.features import load_all_handlers
 from remit.app.manifest import MANIFEST
 from remit.config.settings.load import load_settings
 from remit.model.event import EventSpec

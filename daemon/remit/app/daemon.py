@@ -16,8 +16,7 @@ import structlog
 
 from remit import __version__
 from remit.app.descriptors import Shares, share_descriptors
-from remit.app.features import FEATURES
-from remit.app.handlers import load_all_handlers
+from remit.app.features import FEATURES, load_all_handlers
 from remit.app.kernel import features_running, open_kernel
 from remit.app.workbench import definition_paths
 from remit.config.settings.home import Home, ipc_endpoint, is_socket_path, prepare_home

@@ -5,6 +5,10 @@ To take a feature out, take its line out: the daemon starts without it, and its 
 
 from collections.abc import Iterable
 
+import msgspec
+
+from remit.app.manifest import other_modules
+from remit.config.settings.table import Settings
 from remit.features import (
     agents,
     audit,
@@ -26,6 +30,9 @@ from remit.features import (
     upstreams,
     web,
 )
+from remit.kernel.dispatch.handler import Handler
+from remit.kernel.dispatch.loading import ModuleFailure, load_handlers
+from remit.kernel.dispatch.registry import REGISTRY
 from remit.kernel.feature import Feature
 
 FEATURES: tuple[Feature, ...] = (
@@ -65,3 +72,21 @@ def served(features: Iterable[Feature] = FEATURES) -> tuple[Feature, ...]:
 def event_modules(features: Iterable[Feature] = FEATURES) -> tuple[str, ...]:
     """The modules with the handlers of features."""
     return tuple(module for feature in served(features) for module in feature.events)
+
+
+class LoadedHandlers(msgspec.Struct, frozen=True):
+    """All handlers by event, and the modules that could not be loaded."""
+
+    handlers: dict[str, Handler]
+    failures: tuple[ModuleFailure, ...]
+
+
+def load_all_handlers(settings: Settings, features: Iterable[Feature] = FEATURES) -> LoadedHandlers:
+    """Import every module that offers handlers. Modules beside the settings file are found too."""
+    others = other_modules(settings)
+    failures = load_handlers(event_modules(features), trusted=True)
+    failures += load_handlers(others)
+    left_out = set(event_modules()).difference(event_modules(features))
+    found = REGISTRY.handlers()
+    handlers = {name: one for name, one in found.items() if one.module not in left_out}
+    return LoadedHandlers(handlers, failures)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from remit.app.handlers import load_all_handlers
+from remit.app.features import load_all_handlers
 from remit.app.scan import ScanResult, judge_subjects, shown, unread_alarm, walk
 from remit.app.workbench import definition_files
 from remit.config.definitions.files import Files

@@ -215,7 +215,7 @@ def find_events(
         return Events(make_universe(read_event_list(events)))
     others = other_modules(settings)
     if with_handlers or others:
-        from remit.app.handlers import load_all_handlers  # noqa: PLC0415 - every feature
+        from remit.app.features import load_all_handlers  # noqa: PLC0415 - every feature
 
         loaded = load_all_handlers(settings)
         handlers = {**_upstreams(settings).handlers(), **loaded.handlers}

@@ -1,6 +1,8 @@
 """What the daemon decided, does and has sent: audit, tail, top, bill."""
 
 import re
+import shutil
+import sys
 import time
 from datetime import datetime
 from typing import Any
@@ -8,6 +10,7 @@ from typing import Any
 import click
 import msgspec
 
+from remit.app.audit_files import accept_files, prove_files
 from remit.cli.commands import invoked_as
 from remit.cli.connection import connected
 from remit.cli.options import SECONDS, SharedOptions, completing, with_options
@@ -116,8 +119,6 @@ def verify(shared: SharedOptions, *, head: str | None, files: bool) -> None:
     home = Home(settings.home)
     is_served = home.database.is_file() or home.audit_head.is_file()
     if files or (running_pid(home) is None and is_served):
-        from remit.app.audit_files import prove_files  # noqa: PLC0415 - reads a database
-
         answer = {"source": "files"} | prove_files(home, head)
     else:
         with connected(settings) as remit:
@@ -134,8 +135,6 @@ def accept(shared: SharedOptions, *, yes: bool) -> None:
 
     Also after archives were moved away. The daemon must not run; what was wrong becomes a row.
     """
-    from remit.app.audit_files import accept_files, prove_files  # noqa: PLC0415 - reads a database
-
     home = Home(shared.settings().home)
     before = prove_files(home)
     if not yes and not shared.as_json:
@@ -261,18 +260,27 @@ def _sample(remit: Any, before: dict[str, Any] | None) -> dict[str, Any]:
 
 
 def _follow(remit: Any, before: dict[str, Any], interval: float) -> None:
-    from rich.live import Live  # noqa: PLC0415 - rich only where a picture moves
-    from rich.text import Text  # noqa: PLC0415
+    """Draw over the last picture; where no terminal shows it, only the last one is printed."""
+    moves = sys.stdout.isatty()
+    drawn = _draw(_screen(before), 0) if moves else 0
+    try:
+        while True:
+            time.sleep(max(interval, 0.2))
+            before = _sample(remit, before)
+            drawn = _draw(_screen(before), drawn) if moves else 0
+    except KeyboardInterrupt:
+        if not moves:
+            say(_screen(before))
 
-    with Live(Text(_screen(before)), refresh_per_second=4) as live:
-        try:
-            while True:
-                time.sleep(max(interval, 0.2))
-                now = _sample(remit, before)
-                live.update(Text(_screen(now)))
-                before = now
-        except KeyboardInterrupt:
-            return
+
+def _draw(picture: str, drawn: int) -> int:
+    """Draw what fits on the terminal over the lines drawn before; tell how many there are."""
+    width, height = shutil.get_terminal_size()
+    lines = [line[:width] for line in picture.splitlines()][: height - 1]
+    up = f"\x1b[{drawn}A" if drawn else ""
+    sys.stdout.write("\n".join([f"{up}\r\x1b[J{lines[0]}", *lines[1:], ""]))
+    sys.stdout.flush()
+    return len(lines)
 
 
 def _screen(now: dict[str, Any]) -> str:

@@ -12,6 +12,7 @@ import re
 import shlex
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import click
@@ -42,9 +43,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "scan": ("cards", "Look for poisoned tools, skills and cards, on this machine alone."),
     "claude-args": ("tools", "Print arguments for the Claude command line."),
     "mcp-config": ("tools", "Print the file that gives a host the tools of a profile."),
-    "mcp": ("daemon", "Serve the tools of an agent to an MCP host."),
+    "mcp": ("mcp", "Serve the tools of an agent to an MCP host."),
     "serve": ("daemon", "Run the daemon in the foreground."),
-    "demo": ("daemon", "Watch three scripted agents work; start here."),
+    "demo": ("demo", "Watch three scripted agents work; start here."),
     "call": ("agents", "Call an event of the running daemon."),
     "spawn": ("agents", "Create an agent under a profile."),
     "agents": ("agents", "Show the living agents as a tree."),
@@ -56,7 +57,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "upstream": ("upstream", "Put other MCP servers behind remit."),
     "key": ("agents", "Give keys to clients, list them, take them away."),
     "config": ("definitions", "Show every setting and where it comes from."),
-    "doctor": ("daemon", "Find what is wrong with this installation."),
+    "doctor": ("doctor", "Find what is wrong with this installation."),
     "completion": ("completion", "Print the completion script of your shell."),
 }
 """Every command with the module it lives in and its one line of help."""
@@ -73,8 +74,7 @@ class LazyGroup(click.Group):
         """Import the module of a command."""
         if name not in COMMANDS:
             return None
-        module = importlib.import_module(f"remit.cli.{COMMANDS[name][0]}")
-        command = getattr(module, name.replace("-", "_"))
+        command = getattr(module_of(name), name.replace("-", "_"))
         return command if isinstance(command, click.Command) else None
 
     def get_help(self, ctx: click.Context) -> str:
@@ -103,6 +103,11 @@ class LazyGroup(click.Group):
             hint = did_you_mean(args[0], COMMANDS)
             ctx.fail(f"there is no command {args[0]!r}. {hint}".strip())
         return super().resolve_command(ctx, args)
+
+
+def module_of(name: str) -> ModuleType:
+    """The module of a command; imported when it is asked for."""
+    return importlib.import_module(f"remit.cli.{COMMANDS[name][0]}")
 
 
 def invoked_as() -> str:

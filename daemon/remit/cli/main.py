@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from remit import __version__
-from remit.cli.commands import COMPLETE, LazyGroup, invoked_as
+from remit.cli.commands import COMPLETE, LazyGroup, invoked_as, module_of
 from remit.cli.outcome import NO, fail, print_json
 from remit.errors import RemitError
 
@@ -50,9 +50,7 @@ def _main_for_programs(given: list[str]) -> Any:
 def main(arguments: list[str] | None = None) -> Any:
     """Run the command line; every failure that we know ends in a message and its exit code."""
     if COMPLETE in os.environ:
-        from remit.cli.completion import offer_and_exit  # noqa: PLC0415 - only at the tab key
-
-        offer_and_exit(remit)
+        module_of("completion").offer_and_exit(remit)
     given = sys.argv[1:] if arguments is None else arguments
     # What stands behind `--` is meant for somebody else.
     as_json = "--json" in given[: given.index("--") if "--" in given else None]

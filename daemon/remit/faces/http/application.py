@@ -1,9 +1,10 @@
 """The ASGI application: what holds for every request, and the routes.
 
-`Gate` is the outermost layer. It gives each request an id; a head that has two meanings, is too
-large or is meant for another host is refused, and its connection closed. What a refused client goes
-on sending is not read for ever. HEAD is GET without its body. Behind it `Cors` answers for the web
-pages that the operator named, and `Routes` finds the operation and makes a problem of each failure.
+`RequestMiddleware` is the outermost layer. It gives each request an id; a head that has two
+meanings, is too large or is meant for another host is refused, and its connection closed. What a
+refused client goes on sending is not read for ever. HEAD is GET without its body. Behind it `Cors`
+answers for the web pages that the operator named, and `Routes` finds the operation and makes a
+problem of each failure.
 """
 
 import re
@@ -63,7 +64,7 @@ def make_application(
     hosts: HostNames,
     origins: Sequence[str] = (),
     mounts: Mapping[str, ASGIApp] | None = None,
-) -> "Gate":
+) -> "RequestMiddleware":
     """Put the layers together.
 
     Args:
@@ -76,10 +77,12 @@ def make_application(
     app: ASGIApp = Routes(gateway, [*OPERATIONS, *_pages(request_type)])
     if origins:
         app = Cors(app, origins)
-    return Gate(app, hosts=hosts, limits=gateway.limits, stats=gateway.stats, mounts=mounts)
+    return RequestMiddleware(
+        app, hosts=hosts, limits=gateway.limits, stats=gateway.stats, mounts=mounts
+    )
 
 
-class Gate:
+class RequestMiddleware:
     """The outermost layer."""
 
     def __init__(

@@ -26,7 +26,7 @@ _SCHEMA_NAMES = {"CapabilityChoice": "Chosen"}
 _Shape = TypeVar("_Shape", bound=type[msgspec.Struct])
 
 
-class Parameter(msgspec.Struct, frozen=True):
+class QueryParameter(msgspec.Struct, frozen=True):
     """A query parameter."""
 
     name: str
@@ -61,7 +61,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     status: int = 200
     problems: tuple[int, ...] = ()
     """The statuses of its failures."""
-    query: tuple[Parameter, ...] = ()
+    query: tuple[QueryParameter, ...] = ()
     is_tagged: bool = False
     """Whether its answers have an ETag."""
 

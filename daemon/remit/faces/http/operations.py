@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from remit.faces.http import endpoints
-from remit.faces.http.openapi import EventBody, Operation, Parameter, shape
+from remit.faces.http.openapi import EventBody, Operation, QueryParameter, shape
 from remit.model.principal import CapabilityChoice
 
 
@@ -142,8 +142,10 @@ _COMMON = (400, 401, 403, 404, 409, 413, 422, 429, 500, 502, 503, 504)
 """The statuses of what any event may answer instead."""
 _WITH_BODY = (*_COMMON, 408, 415)
 _PAGE = (
-    Parameter("limit", {"type": "integer", "minimum": 1, "maximum": 1000}, "how many at the most"),
-    Parameter("after", {"type": "string"}, "the `next` of the page before"),
+    QueryParameter(
+        "limit", {"type": "integer", "minimum": 1, "maximum": 1000}, "how many at the most"
+    ),
+    QueryParameter("after", {"type": "string"}, "the `next` of the page before"),
 )
 _TEXTS = {"type": "array", "items": {"type": "string"}}
 
@@ -213,12 +215,12 @@ OPERATIONS = (
         summary="Hear of events as they happen and as far as you may see them.",
         serve=endpoints.stream,
         query=(
-            Parameter(
+            QueryParameter(
                 "pattern",
                 _TEXTS,
                 "event names, or prefixes that end in `*`; absent: all that you may see",
             ),
-            Parameter("channel", _TEXTS, "channels to listen to; needs message:subscribe"),
+            QueryParameter("channel", _TEXTS, "channels to listen to; needs message:subscribe"),
         ),
         answer=endpoints.EVENT_STREAM,
         problems=_COMMON,

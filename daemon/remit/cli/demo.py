@@ -4,14 +4,23 @@ Every line is a real call over the real socket, every figure is measured, and ev
 which line of which file decided it.
 """
 
+import shutil
+import sys
+import tempfile
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
 from typing import Any
 
+import anyio
+import click
 import msgspec
 
 import remit_client
 from remit.app.daemon import run_daemon
+from remit.app.logs import configure_logs
+from remit.cli.options import SharedOptions, with_options
+from remit.cli.outcome import next_step, print_json, say
 from remit.config.settings.home import Home
 from remit.config.settings.table import Settings
 from remit_client.keys import Key
@@ -47,18 +56,80 @@ SCRIPT = (
 )
 
 
-async def run_demo(settings: Settings, say: Say) -> dict[str, int]:
+@click.command()
+@with_options
+def demo(shared: SharedOptions) -> None:
+    """Watch three scripted agents work on a real daemon; no network, nothing is kept."""
+    folder = Path(tempfile.mkdtemp(prefix="remit-demo-"))
+    settings = shared.settings(log_level="error")
+    settings = _in(settings, folder)
+    configure_logs(settings)
+    steps: list[dict[str, Any]] = []
+
+    def show(kind: str, facts: dict[str, Any]) -> None:
+        if shared.as_json:
+            steps.append({"kind": kind, **facts})
+        else:
+            say(_LINES[kind](facts))
+            sys.stdout.flush()
+
+    try:
+        totals = anyio.run(_perform, settings, show)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    if shared.as_json:
+        print_json({"steps": steps, "totals": totals})
+        return
+    say(f"\n{totals['allowed']} allowed, {totals['denied']} denied, each with its reason")
+    next_step("why base_multi_agent agent:terminate")
+
+
+def _in(settings: Settings, folder: Path) -> Settings:
+    """The shipped definitions in a home of their own, whatever is configured."""
+    return msgspec.structs.replace(
+        settings, home=folder, catalogue=None, compositions=None, handlers=(), endpoint=""
+    )
+
+
+def _daemon(facts: dict[str, Any]) -> str:
+    return (
+        f"a daemon with {facts['profiles']} profiles and {facts['events']} events; "
+        "lead, scout and worker begin\n"
+    )
+
+
+def _step(facts: dict[str, Any]) -> str:
+    mark = click.style("allow", fg="green") if facts["ok"] else click.style("DENY ", fg="red")
+    line = f"{mark}  {facts['agent']:7} {facts['event']:20} {facts['why']}"
+    if facts["ok"]:
+        return line
+    places = ", ".join(facts["rules"]) or "nothing grants it"
+    return f"{line}\n         {facts['reason']}: {places}  (decision {facts['decision']})"
+
+
+def _bill(facts: dict[str, Any]) -> str:
+    saved = 100 - round(100 * facts["sent"] / max(1, facts["full_dump"]))
+    return (
+        f"bill   {facts['agent']:7} {facts['tools']} tools in about {facts['sent']} tokens, "
+        f"{saved} % less than {facts['full_dump']} with all schemas"
+    )
+
+
+_LINES = {"daemon": _daemon, "step": _step, "bill": _bill}
+
+
+async def _perform(settings: Settings, show: Say) -> dict[str, int]:
     """Play the script and answer its totals."""
     totals = {"allowed": 0, "denied": 0}
     async with run_daemon(settings) as daemon:
-        say("daemon", daemon.ready(Home(settings.home)))
+        show("daemon", daemon.ready(Home(settings.home)))
         async with _cast(settings) as cast:
             for step in SCRIPT:
                 outcome = await _play(step, cast)
                 totals["allowed" if outcome["ok"] else "denied"] += 1
-                say("step", outcome)
+                show("step", outcome)
             for name in ("lead", "scout", "worker"):
-                say("bill", {"agent": name} | await _bill(cast[name]))
+                show("bill", {"agent": name} | await _cost(cast[name]))
     return totals
 
 
@@ -114,7 +185,7 @@ async def _rules(operator: Any, step: Step) -> list[str]:
     return [f"{rule['file']}:{rule['line']}:{rule['column']}" for rule in found["denied_by"]]
 
 
-async def _bill(agent: Any) -> dict[str, Any]:
+async def _cost(agent: Any) -> dict[str, Any]:
     """What the agent's tools cost as a thin list, against all their schemas."""
     listed = await agent.call("system:discover", {"level": "namespace", "format": "mcp"})
     return {"tools": len(listed["tools"]), **listed["tokens"]}

@@ -11,23 +11,15 @@ from typing import Annotated, Any
 import msgspec
 
 from remit.errors import NotFoundError
-from remit.features.cards.library import ReadyCard
 from remit.features.cards.service import Cards
-from remit.features.cards.store import CardReviews
 from remit.features.cards.views import (
-    MOST_REASONS,
-    MOST_SUSPICIOUS,
     Question,
     Recipient,
     card_entry,
     card_state,
 )
-from remit.features.reviews.desk import ReviewDecision, ReviewItems, ReviewKind, ReviewQuery
-from remit.kernel.authority.approvals import CARD
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.registry import event_handler
-from remit.kernel.dispatch.visibility import unseen
-from remit.kernel.store.records import ReviewStatus
 from remit.model.schema import PAGE_LIMIT, PAGE_MAX, Key, page
 
 Name = Annotated[str, msgspec.Meta(max_length=256)]
@@ -48,7 +40,6 @@ Messages = Annotated[list[Content | ConversationMessage], msgspec.Meta(max_lengt
 Files = Annotated[list[dict[str, Any]], msgspec.Meta(max_length=1_000)]
 Budget = Annotated[int, msgspec.Meta(ge=0, le=20_000)]
 Note = Annotated[str, msgspec.Meta(max_length=500)]
-_MOST_TEXT = 2_000
 
 
 @event_handler("awareness:select", capability="awareness", effect="read")
@@ -209,57 +200,6 @@ def stopped(reason: str, sessions: int, injected: int) -> None:
         sessions: how many there were in a day.
         injected: how many of them were given cards.
     """
-
-
-async def _listed_reviews(ctx: Context, query: ReviewQuery) -> ReviewItems:
-    """Cards of one status, with what makes them suspicious and what agents would read."""
-    if not ctx.sees_everything:
-        return ReviewItems([])
-    found = await ctx.kernel.service(Cards).cache.suspicious()
-    wanted = [ready for ready, state in found.values() if state == query.status]
-    shown = [_review_entry(ctx, ready, query.status) for ready in wanted[:MOST_SUSPICIOUS]]
-    return ReviewItems(shown)
-
-
-async def _decide_review(ctx: Context, card: str, decision: ReviewDecision) -> dict[str, Any]:
-    """Decide about the content that a card has now; it counts from the next question on."""
-    cache = ctx.kernel.service(Cards).cache
-    found = await cache.suspicious() if ctx.sees_everything else {}
-    if card not in found:
-        raise unseen(card, found, "card", purpose="review", hint="'remit review list' shows them")
-    ready, _ = found[card]
-    await ctx.kernel.service(CardReviews).decide(
-        card, ready.content_hash, decision.status, by=ctx.principal.id, note=decision.note
-    )
-    cache.changed()
-    return _review_entry(ctx, ready, decision.status)
-
-
-def _review_entry(ctx: Context, ready: ReadyCard, status: ReviewStatus) -> dict[str, Any]:
-    card = ready.card
-    decision = ctx.kernel.service(CardReviews).decision(card.id, ready.content_hash)
-    return {
-        "id": f"{CARD}:{card.id}",
-        "kind": CARD,
-        "status": status,
-        "card": card.id,
-        "name": card.name,
-        "source": card.source,
-        "file": card.place.file,
-        "score": ready.score,
-        "reasons": list(ready.reasons)[:MOST_REASONS],
-        "text": card.text[:_MOST_TEXT],
-        "content_hash": ready.content_hash,
-        "decided_by": decision.by if decision else "",
-        "decided_at": decision.at if decision else None,
-        "note": decision.note if decision else "",
-    }
-
-
-CARD_REVIEWS = ReviewKind(
-    name=CARD, prefix=f"{CARD}:", listed=_listed_reviews, decide=_decide_review
-)
-"""What the review desk knows of these reviews."""
 
 
 def _caller(ctx: Context) -> Recipient:

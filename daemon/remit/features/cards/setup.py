@@ -1,26 +1,39 @@
-"""Cards in a daemon: their services, their folders, and what is counted."""
+"""Cards in a daemon: their services, their folders, what is counted, and their reviews."""
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from typing import Any
 
 import anyio
 import msgspec
 
 from remit.config.settings.table import Settings
-from remit.features.cards.events import CARD_REVIEWS
-from remit.features.cards.library import CardLibrary, configured_roots
+from remit.features.cards.library import CardLibrary, ReadyCard, configured_roots
 from remit.features.cards.scorers import Scorers, configured_scorers, token_count
 from remit.features.cards.select import CardsConfig, cards_config
 from remit.features.cards.service import Cards, CardSelector
 from remit.features.cards.store import CardCache, CardMemory, CardReviews
-from remit.features.reviews.desk import ReviewDesk
+from remit.features.cards.views import MOST_REASONS, MOST_SUSPICIOUS
+from remit.features.reviews.desk import (
+    ReviewDecision,
+    ReviewDesk,
+    ReviewItems,
+    ReviewKind,
+    ReviewQuery,
+)
 from remit.features.reviews.store import ReviewRows
-from remit.kernel.dispatch.context import Kernel
+from remit.kernel.authority.approvals import CARD
+from remit.kernel.dispatch.context import Context, Kernel
+from remit.kernel.dispatch.visibility import unseen
 from remit.kernel.feature import Setup, Startup
 from remit.kernel.reload.full_reload import Difference, Reading, ReloadPart
 from remit.kernel.reload.watch import watch_directories
+from remit.kernel.store.records import ReviewStatus
 from remit.kernel.store.rows import BlobRows
 from remit.model.principal import Cause
+
+_MOST_TEXT = 2_000
+"""Characters of a card that a review shows."""
 
 
 class CardOptions(msgspec.Struct, frozen=True):
@@ -93,6 +106,57 @@ async def _run(kernel: Kernel, settings: Settings) -> AsyncGenerator[None]:
         tasks.start_soon(cards.memory.keep)
         yield
         tasks.cancel_scope.cancel()
+
+
+async def _listed_reviews(ctx: Context, query: ReviewQuery) -> ReviewItems:
+    """Cards of one status, with what makes them suspicious and what agents would read."""
+    if not ctx.sees_everything:
+        return ReviewItems([])
+    found = await ctx.kernel.service(Cards).cache.suspicious()
+    wanted = [ready for ready, state in found.values() if state == query.status]
+    shown = [_review_entry(ctx, ready, query.status) for ready in wanted[:MOST_SUSPICIOUS]]
+    return ReviewItems(shown)
+
+
+async def _decide_review(ctx: Context, card: str, decision: ReviewDecision) -> dict[str, Any]:
+    """Decide about the content that a card has now; it counts from the next question on."""
+    cache = ctx.kernel.service(Cards).cache
+    found = await cache.suspicious() if ctx.sees_everything else {}
+    if card not in found:
+        raise unseen(card, found, "card", purpose="review", hint="'remit review list' shows them")
+    ready, _ = found[card]
+    await ctx.kernel.service(CardReviews).decide(
+        card, ready.content_hash, decision.status, by=ctx.principal.id, note=decision.note
+    )
+    cache.changed()
+    return _review_entry(ctx, ready, decision.status)
+
+
+def _review_entry(ctx: Context, ready: ReadyCard, status: ReviewStatus) -> dict[str, Any]:
+    card = ready.card
+    decision = ctx.kernel.service(CardReviews).decision(card.id, ready.content_hash)
+    return {
+        "id": f"{CARD}:{card.id}",
+        "kind": CARD,
+        "status": status,
+        "card": card.id,
+        "name": card.name,
+        "source": card.source,
+        "file": card.place.file,
+        "score": ready.score,
+        "reasons": list(ready.reasons)[:MOST_REASONS],
+        "text": card.text[:_MOST_TEXT],
+        "content_hash": ready.content_hash,
+        "decided_by": decision.by if decision else "",
+        "decided_at": decision.at if decision else None,
+        "note": decision.note if decision else "",
+    }
+
+
+CARD_REVIEWS = ReviewKind(
+    name=CARD, prefix=f"{CARD}:", listed=_listed_reviews, decide=_decide_review
+)
+"""What the review desk knows of these reviews."""
 
 
 SETUP = Setup(build=_build, run=_run)

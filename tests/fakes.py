@@ -15,7 +15,7 @@ from remit.features.cards.library import CardLibrary
 from remit.features.cards.scorers import load_scorers
 from remit.features.cards.select import CardsConfig
 from remit.features.cards.setup import CardOptions
-from remit.features.discovery.search_engine import plain_engine
+from remit.features.discovery.engine import make_engine
 from remit.features.discovery.setup import SearchOptions
 from remit.kernel.authority.keyring import KeyRing
 from remit.kernel.authority.revision import Authority, HandlerTable
@@ -54,7 +54,7 @@ def default_settings(**changes: Any) -> Settings:
 def startup(database: Database, *parts: object, **settings: Any) -> Startup:
     """What a daemon starts from that reads no folder, with parts of a test's own."""
     start = Startup(default_settings(**settings), database, HandlerTable())
-    start.put(SearchOptions(plain_engine), NO_CARDS, *parts)
+    start.put(SearchOptions(lambda: make_engine(default_settings())), NO_CARDS, *parts)
     return start
 
 

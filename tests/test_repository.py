@@ -203,7 +203,7 @@ SHAPE = {
 }
 MODULES_IN_A_FOLDER = 20
 LONG, SHORT = 400, 30
-LARGE_FOLDERS = {"features/cards", "features/discovery"}
+LARGE_FOLDERS: set[str] = set()
 LONG_MODULES: set[str] = set()
 SHORT_MODULES = {"remit.__main__"}
 TESTS_TO_CODE = 0.85

@@ -2,7 +2,6 @@
 
 import pytest
 
-from remit.features.discovery.texts import MAX_CLAUSES, clauses, shortened
 from remit.text.words import stem, words
 
 
@@ -52,24 +51,3 @@ def test_what_is_too_long_for_a_word_is_left_alone() -> None:
 
 def test_stemming_can_be_switched_off() -> None:
     assert words("Invoices", stemmed=False) == ["invoices"]
-
-
-def test_a_request_of_many_steps_is_cut_into_them() -> None:
-    request = "Find the newest invoice and send it to the customer. Then translate the reply!"
-    assert clauses(request) == [
-        "Find the newest invoice",
-        "send it to the customer.",
-        "translate the reply!",
-    ]
-
-
-def test_a_request_of_one_step_is_not_cut() -> None:
-    assert clauses("Send example.com a mail") == []
-
-
-def test_clauses_are_bounded() -> None:
-    assert len(clauses("send the mail now. " * 50)) == MAX_CLAUSES
-
-
-def test_only_the_beginning_of_a_huge_request_is_looked_at() -> None:
-    assert len(shortened("word " * 50_000)) <= 4_000

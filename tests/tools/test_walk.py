@@ -14,8 +14,8 @@ FILES = {
     "why": 23,
     "reload": 41,
     "upstream": 25,
-    "discover": 34,
-    "inject": 29,
+    "discover": 29,
+    "inject": 25,
     "set": 24,
     "spawn": 43,
 }

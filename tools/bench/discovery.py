@@ -35,9 +35,9 @@ from discovery_catalogue import (  # noqa: E402
 )
 
 from remit.config.settings.load import load_settings  # noqa: E402
-from remit.features.discovery.engine import Engine, Options  # noqa: E402
+from remit.features.discovery.engine import Engine, make_engine  # noqa: E402
 from remit.features.discovery.experience import NO_LESSONS  # noqa: E402
-from remit.features.discovery.search_engine import make_engine  # noqa: E402
+from remit.features.discovery.questions import Options  # noqa: E402
 from remit.features.discovery.tiers import render  # noqa: E402
 from remit.model.descriptor import (  # noqa: E402
     Descriptor,

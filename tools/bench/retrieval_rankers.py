@@ -13,12 +13,11 @@ from retrieval_sets import DEPTH
 
 from remit.config.settings.load import load_settings
 from remit.errors import SettingsError
-from remit.features.discovery.embedding import Embedder, Floats, StaticVectors, np, text_of
+from remit.features.discovery.embedders import StaticVectors, make_embedder
+from remit.features.discovery.embedding import Embedder, Floats, VectorCache, np, text_of
 from remit.features.discovery.experience import Lessons
 from remit.features.discovery.index import Index, Indexer
 from remit.features.discovery.rank import Ranker, best, reranked
-from remit.features.discovery.search_engine import make_embedder
-from remit.features.discovery.vectors import VectorCache
 from remit.features.discovery.view import View
 from remit.model.descriptor import Descriptor
 from remit.text.words import FILLER

@@ -8,8 +8,13 @@ from hypothesis import strategies as st
 from tests.features.discovery.catalogues import VECTORS
 
 from remit.errors import SettingsError
-from remit.features.discovery.counting import CharsCounter, LlamaCounter, TokenCounter, make_counter
-from remit.features.discovery.embedding import static_folder
+from remit.features.discovery.counting import (
+    CharsCounter,
+    LlamaCounter,
+    TokenCounter,
+    make_counter,
+    static_folder,
+)
 from remit.text.words import estimate_tokens
 
 needs_search = pytest.mark.skipif(static_folder() is None, reason="the extra search is missing")

@@ -6,7 +6,7 @@ from tests.features.discovery.catalogues import skill, tool
 from tests.features.discovery.test_counting import COUNTERS, needs_search
 
 from remit.features.discovery.counting import CharsCounter, make_counter
-from remit.features.discovery.texts import full_dump_tokens
+from remit.features.discovery.engine import full_dump_tokens
 from remit.model.descriptor import Descriptor, Parameter, meta_tool
 
 CHARS = CharsCounter()

@@ -8,11 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.features.discovery.catalogues import OFFICE, REQUESTS, VECTORS, descriptors, tool
 
-from remit.features.discovery.embedding import Floats, np, text_of
+from remit.features.discovery.embedding import Floats, VectorCache, np, text_of
 from remit.features.discovery.experience import NO_LESSONS, Lessons
 from remit.features.discovery.index import Index, Indexer
 from remit.features.discovery.rank import Ranker
-from remit.features.discovery.vectors import VectorCache
 from remit.features.discovery.view import View
 from remit.model.descriptor import Descriptor, Parameter
 
@@ -99,7 +98,7 @@ def test_the_file_of_vectors_is_for_its_owner_alone(tmp_path: Path) -> None:
 def test_texts_that_are_long_gone_leave_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("remit.features.discovery.vectors._SPARE", 5)
+    monkeypatch.setattr("remit.features.discovery.embedding._SPARE", 5)
     indexer = Indexer(Letters(), VectorCache(tmp_path))
     for at in range(20):
         indexer.build([tool("a", f"text {at}")])

@@ -7,18 +7,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.features.discovery.catalogues import OFFICE, VECTORS, index_of, skill, tool
 
+from remit.features.discovery.counting import static_folder
+from remit.features.discovery.embedders import StaticVectors
 from remit.features.discovery.embedding import (
     Embedder,
     EmbeddingError,
     Floats,
-    StaticVectors,
+    VectorCache,
     np,
-    static_folder,
 )
 from remit.features.discovery.experience import Lessons
 from remit.features.discovery.index import Indexer
-from remit.features.discovery.rank import Hit, Ranker, TextRanker, best, reranked, with_company
-from remit.features.discovery.vectors import VectorCache
+from remit.features.discovery.rank import (
+    MAX_CLAUSES,
+    Hit,
+    Ranker,
+    TextRanker,
+    best,
+    clauses,
+    reranked,
+    shortened,
+    with_company,
+)
 from remit.features.discovery.view import View
 from remit.model.descriptor import Descriptor
 
@@ -216,3 +226,24 @@ def test_a_score_is_always_between_0_and_1(messages: list[str], texts: list[str]
 
 
 WORDS = ranker(words_only=True)
+
+
+def test_a_request_of_many_steps_is_cut_into_them() -> None:
+    request = "Find the newest invoice and send it to the customer. Then translate the reply!"
+    assert clauses(request) == [
+        "Find the newest invoice",
+        "send it to the customer.",
+        "translate the reply!",
+    ]
+
+
+def test_a_request_of_one_step_is_not_cut() -> None:
+    assert clauses("Send example.com a mail") == []
+
+
+def test_clauses_are_bounded() -> None:
+    assert len(clauses("send the mail now. " * 50)) == MAX_CLAUSES
+
+
+def test_only_the_beginning_of_a_huge_request_is_looked_at() -> None:
+    assert len(shortened("word " * 50_000)) <= 4_000

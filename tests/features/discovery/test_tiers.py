@@ -12,8 +12,9 @@ from tests.features.discovery.test_counting import COUNTERS
 from remit.errors import InvalidDataError
 from remit.features.discovery.counting import CharsCounter, TokenCounter
 from remit.features.discovery.embedding import np
+from remit.features.discovery.questions import Budgets
 from remit.features.discovery.rank import Hit
-from remit.features.discovery.tiers import Budgets, Tiered, assemble, render
+from remit.features.discovery.tiers import Tiered, assemble, render
 from remit.features.discovery.view import View
 from remit.model.descriptor import DESCRIPTOR_KINDS, Descriptor, Parameter
 

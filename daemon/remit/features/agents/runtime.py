@@ -123,12 +123,10 @@ def _texts(messages: "list[Content | Message] | tuple[()]") -> list[str]:
 
 
 async def _relevance(engine: "Engine", asked: str, texts: list[str]) -> Any:
-    # Commands without a daemon list the events here, and must load neither anyio nor numpy.
+    # Commands without a daemon list the events here, and must not load anyio.
     from anyio import to_thread  # noqa: PLC0415
 
-    from remit.features.discovery.rank import TextRanker  # noqa: PLC0415
-
-    return await to_thread.run_sync(TextRanker(lambda: engine.indexer), [asked], texts)
+    return await to_thread.run_sync(engine.relevance, [asked], texts)
 
 
 class Order(msgspec.Struct, frozen=True):

@@ -16,6 +16,7 @@ from remit.config.settings.table import Settings
 from remit.errors import Place, Problem
 from remit.features.cards.card import MAX_PRIORITY, Card
 from remit.features.cards.words import KeywordMatch, Score, Window, WordsScorer
+from remit.features.discovery.counting import make_counter
 from remit.kernel.feature import entry_points
 
 if TYPE_CHECKING:
@@ -185,8 +186,6 @@ def token_count(settings: Settings) -> Callable[[str], int]:
     def count(text: str) -> int:
         nonlocal counting
         if counting is None:
-            from remit.features.discovery.counting import make_counter  # noqa: PLC0415 - a tokenizer
-
             counting = make_counter(settings.token_counter).count
         return counting(text)
 
@@ -194,12 +193,9 @@ def token_count(settings: Settings) -> Callable[[str], int]:
 
 
 def _make_ranker(settings: Settings) -> Rank:
-    from remit.features.discovery.index import Indexer  # noqa: PLC0415 - the same
-    from remit.features.discovery.rank import TextRanker  # noqa: PLC0415 - the same
-    from remit.features.discovery.search_engine import make_embedder  # noqa: PLC0415 - numpy and the vectors
-    from remit.features.discovery.vectors import VectorCache  # noqa: PLC0415 - the same
+    from remit.features.discovery.engine import make_text_ranker  # noqa: PLC0415 - numpy and the vectors
 
-    return TextRanker(lambda: Indexer(make_embedder(settings), VectorCache()))
+    return make_text_ranker(settings)
 
 
 def session_key(principal: str, session: str) -> str:

@@ -1,75 +1,18 @@
-"""Questions to discovery and its answers, in the shapes that callers use."""
+"""The answers of discovery, in the shapes that callers use."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from remit.errors import DefinitionError
-from remit.model.descriptor import Descriptor, DescriptorKind, meta_tool
+from remit.features.discovery.texts import detail_text
+from remit.model.descriptor import Descriptor, meta_tool
 from remit.model.event import SEARCH
-from remit.model.grant import Grant
 from remit.text.fence import fenced
 
 if TYPE_CHECKING:
-    from remit.features.discovery.engine import Engine, Found, Options
+    from remit.features.discovery.engine import Engine, Found
     from remit.features.discovery.view import View
-
-Tokens = Annotated[int, msgspec.Meta(ge=0, le=1_000_000)]
-Count = Annotated[int, msgspec.Meta(ge=0, le=50)]
-Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
-
-_BUDGETS = {
-    "map_tokens": "map",
-    "summary_tokens": "summary",
-    "detail_tokens": "detail",
-    "total_tokens": "total",
-    "top_k": "top_k",
-    "top_n": "top_n",
-}
-
-
-class DiscoveryConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What one question changes of what is usual; None: nothing."""
-
-    map_tokens: Tokens | None = None
-    summary_tokens: Tokens | None = None
-    detail_tokens: Tokens | None = None
-    total_tokens: Tokens | None = None
-    top_k: Count | None = None
-    top_n: Count | None = None
-    min_relevance: Share | None = None
-    use_graph: bool | None = None
-
-
-class Filters(msgspec.Struct, frozen=True):
-    """What a question leaves out."""
-
-    kind: DescriptorKind | None = None
-    category: str | None = None
-    only_available: bool = False
-
-
-def options_of(
-    usual: DiscoveryConfig, config: DiscoveryConfig | None, grant: Grant, filters: Filters
-) -> "Options":
-    """The options of one question; no wish goes beyond the limit of the grant."""
-    from remit.features.discovery.engine import Options  # noqa: PLC0415 - numpy: only where one searches
-    from remit.features.discovery.tiers import Budgets  # noqa: PLC0415 - the same
-
-    wished = _given(usual) | _given(config)
-    limits = {_BUDGETS[name]: wished.pop(name) for name in _BUDGETS.keys() & wished.keys()}
-    budgets = Budgets(**limits)
-    ceiling = grant.limits.max_tokens_per_turn
-    if ceiling is not None and ceiling < budgets.total:
-        budgets = msgspec.structs.replace(budgets, total=ceiling)
-    return Options(
-        filters.kind, filters.category, filters.only_available, budgets=budgets, **wished
-    )
-
-
-def _given(config: DiscoveryConfig | None) -> dict[str, Any]:
-    found = msgspec.structs.asdict(config) if config is not None else {}
-    return {name: value for name, value in found.items() if value is not None}
 
 
 def present(
@@ -88,9 +31,7 @@ def present(
         "revision": revision,
     }
     if render:
-        from remit.features.discovery.tiers import render as render_tiers  # noqa: PLC0415 - see above
-
-        answer["prompt"] = render_tiers(tiers, engine.counter).text
+        answer["prompt"] = engine.prompt(found)
     return answer
 
 
@@ -143,8 +84,6 @@ def describe_found(
     engine: "Engine", view: "View", row: int, *, places: bool, revision: int, render: bool = False
 ) -> dict[str, Any]:
     """The answer of `discovery:describe`: all of one descriptor, its text and schema included."""
-    from remit.features.discovery.engine import is_available  # noqa: PLC0415 - see above
-
     descriptor = view.descriptor(row)
     content = _content(engine, descriptor)
     shown: dict[str, Any] = {
@@ -157,7 +96,7 @@ def describe_found(
         "tags": list(descriptor.tags),
         "required_secrets": list(descriptor.required_secrets),
         "required_tools": list(descriptor.required_tools),
-        "available": is_available(view.index, row),
+        "available": view.index.is_available(row),
         "unavailable_because": _why_not(view, row),
         "has_side_effects": descriptor.has_side_effects,
         "effect_known": descriptor.is_effect_known,
@@ -168,8 +107,6 @@ def describe_found(
         "revision": revision,
     }
     if render:
-        from remit.features.discovery.texts import detail_text  # noqa: PLC0415 - see above
-
         missing = view.index.graph.missing.get(row, ())
         shown["prompt"] = fenced(detail_text(descriptor, content or "", missing))
     place = descriptor.source.place

@@ -8,12 +8,12 @@ import re
 from collections.abc import Callable
 from hashlib import blake2b
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, Protocol
 from warnings import catch_warnings, simplefilter
 
 from remit.errors import SettingsError
-from remit.features.discovery.embedding import static_folder
 from remit.text.unicode import encodable
 from remit.text.words import estimate_tokens
 
@@ -157,6 +157,16 @@ def make_counter(name: CounterName = "auto", tokenizer: Any = None) -> TokenCoun
     raise SettingsError(  # a name from a file has not been checked by mypy
         f"there is no token counter {name!r}", hint=f"choose one of {', '.join(COUNTER_NAMES)}"
     )
+
+
+def static_folder() -> Path | None:
+    """Where the extra `search` put its weights; None when it is not installed."""
+    if find_spec("tokenizers") is None:
+        return None
+    spec = find_spec("wordllama")
+    if spec is None or not spec.submodule_search_locations:
+        return None
+    return Path(next(iter(spec.submodule_search_locations)))
 
 
 def _read_tokenizer() -> Any:

@@ -1,14 +1,26 @@
-"""Events as descriptors: what can be called can be found."""
+"""Descriptors of what there is: events that can be called, beside what the folders hold."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
+
+import msgspec
 
 from remit.features.tools.formats import parameters
 from remit.kernel.dispatch.tool_list import Documented
-from remit.model.descriptor import Descriptor, Parameter, SourceRef, parameters_of, tool_id
-from remit.model.event import SEARCH
+from remit.model.descriptor import (
+    NOBODY,
+    Descriptor,
+    Parameter,
+    SourceRef,
+    parameters_of,
+    tool_id,
+)
+from remit.model.event import SEARCH, Universe
 from remit.model.upstream import server_of
 from remit.policy.catalogue import Catalogue
 from remit.policy.tool_names import tool_names
+
+NOT_LOADED = "it is not loaded: extension:load does that"
+NOT_CALLABLE = "not callable: its manifest names no event"
 
 
 def event_descriptors(
@@ -79,3 +91,56 @@ def _outside(handler: Documented, tool: str, unavailable: Mapping[str, str]) -> 
         full_schema=handler.input_schema,
         source=SourceRef("mcp", place=spec.place),
     )
+
+
+def with_loaded(
+    descriptors: tuple[Descriptor, ...], sources: Container[str]
+) -> tuple[Descriptor, ...]:
+    """The same, where an extension that has a module is available only once that is loaded."""
+    return tuple(
+        msgspec.structs.replace(one, available=False, unavailable_because=NOT_LOADED)
+        if one.source.module and one.available and one.id not in sources
+        else one
+        for one in descriptors
+    )
+
+
+def with_callable(
+    descriptors: tuple[Descriptor, ...], universe: Universe
+) -> tuple[Descriptor, ...]:
+    """The same, where a tool of a manifest can be called only by an event that there is."""
+    reasons = {one.id: _not_callable(one, universe) for one in descriptors}
+    return tuple(
+        msgspec.structs.replace(one, available=False, unavailable_because=reasons[one.id])
+        if reasons[one.id]
+        else one
+        for one in descriptors
+    )
+
+
+def _not_callable(one: Descriptor, universe: Universe) -> str:
+    if one.kind != "tool" or one.source.kind != "manifest":
+        return ""
+    if not one.event:
+        return NOT_CALLABLE
+    name = universe.canonical(one.event)
+    pushed = universe.specs[name].pushed if name in universe.index else True
+    return f"not callable: there is no event {one.event} to call" if pushed else ""
+
+
+def bound_to_files(descriptors: tuple[Descriptor, ...], known: set[str]) -> tuple[Descriptor, ...]:
+    """The same, bound only to what the files define: nobody makes itself a holder of the rest."""
+    return tuple(
+        msgspec.structs.replace(
+            one, capabilities=tuple(n for n in one.capabilities if n in known) or (NOBODY,)
+        )
+        if not known.issuperset(one.capabilities)
+        else one
+        for one in descriptors
+    )
+
+
+def join(events: list[Descriptor], others: tuple[Descriptor, ...]) -> list[Descriptor]:
+    """Events beat files of the same id: no text may stand in for what is really called."""
+    taken = {descriptor.id for descriptor in events}
+    return events + [descriptor for descriptor in others if descriptor.id not in taken]

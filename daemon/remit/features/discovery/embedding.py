@@ -1,29 +1,42 @@
-"""Vectors for texts: what an embedder is, and the static one whose weights ship in a wheel."""
+"""Vectors of texts: what makes them, and how they are kept by the hash of their text.
 
-import json
+Nothing is embedded twice, not even by a restart. The file is a head line and records of one size: a
+hash and a row of half floats. A record that was cut off by a crash is dropped at the next start; a
+file of another model or shape is begun anew.
+"""
+
 import os
 import re
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
+from remit.features.discovery.counting import text_hash
 from remit.model.descriptor import Descriptor
-from remit.text.unicode import encodable
 
-# numpy, with one thread a process.
-#
-# On a busy machine the default thread pool of the linear algebra library made one query fifty
-# times slower; our matrices are too small to gain from it. It reads its setting when numpy is
-# imported, so every module of this package imports numpy from here.
-
-
+# One thread a process: on a busy machine the default thread pool of the linear algebra library made
+# one query fifty times slower, and our matrices are too small to gain from it. It reads its setting
+# when numpy is imported, so every module of this package imports numpy from here.
 for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
+import numpy as np  # noqa: E402 - the setting comes first
+from numpy.typing import NDArray  # noqa: E402
+
+__all__ = [
+    "Embedder",
+    "EmbeddingError",
+    "Flags",
+    "Floats",
+    "VectorCache",
+    "Whole",
+    "np",
+    "products",
+    "shares",
+    "spread",
+    "text_of",
+    "unit",
+]
 
 Floats = NDArray[np.float32]
 Flags = NDArray[np.bool_]
@@ -69,14 +82,12 @@ def spread(values: Floats, among: Flags) -> Floats:
     return found
 
 
-__all__ = ["Flags", "Floats", "Whole", "np", "products", "shares", "spread"]
-
-
-_CHARACTERS = 4_000
-"""Of a text, as far as it is embedded."""
-_READABLE = 2.6
-"""Letters a token of words that a model can read; random letters have about two."""
-_SHORT = 3
+_HASH = 16
+_BATCH = 512
+_SPARE = 10_000
+"""Vectors of texts that are gone, which may come back."""
+MAX_KEPT = 400_000
+"""Records after which the file is begun anew, rather than grow for ever."""
 
 
 class EmbeddingError(Exception):
@@ -132,67 +143,87 @@ def unit(rows: Floats) -> Floats:
     return (rows / np.where(lengths > 0, lengths, 1)).astype(np.float32)
 
 
-class StaticVectors:
-    """The mean of one vector a token (wordllama): no network, no model to run, 0.1 ms a text."""
+class VectorCache:
+    """Vectors by text, in memory and, given a folder, on disk."""
 
-    name = "wordllama-l2-256"
-    dimensions = 256
-    is_slow = False
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder
+        self._known: dict[bytes, Floats] = {}
+        self._model = ""
+        self.embedded = 0
+        """Texts that really had to be embedded, since the start."""
 
-    def __init__(self) -> None:
-        from tokenizers import Tokenizer  # noqa: PLC0415 - an extra, and 20 ms
+    def vectors(self, embedder: Embedder, texts: Sequence[str]) -> Floats:
+        """One row a text; only those never seen before are embedded."""
+        if embedder.name != self._model:
+            self._model, self._known = embedder.name, self._read(embedder)
+        if not texts:  # the index of a start, before anything was read: it forgets nothing
+            return np.zeros((0, embedder.dimensions), np.float32)
+        hashes = [text_hash(text) for text in texts]
+        fresh = {
+            key: text for key, text in zip(hashes, texts, strict=True) if key not in self._known
+        }
+        self._learn(embedder, fresh)
+        if len(self._known) > 2 * len(hashes) + _SPARE:
+            self._forget_all_but(embedder, hashes)
+        return np.stack([self._known[key] for key in hashes]).astype(np.float32)
 
-        folder = static_folder()
-        if folder is None:
-            raise ModuleNotFoundError("wordllama", name="wordllama")
-        # Its own loader looks in the wrong folder and then wants a download.
-        self.tokenizer = Tokenizer.from_file(
-            str(folder / "tokenizers" / "l2_supercat_tokenizer_config.json")
-        )
-        self._weights = _read_weights(folder / "weights" / "l2_supercat_256.safetensors")
+    def _learn(self, embedder: Embedder, fresh: dict[bytes, str]) -> None:
+        items = list(fresh.items())
+        for start in range(0, len(items), _BATCH):
+            batch = items[start : start + _BATCH]
+            rows = embedder.embed([text for _key, text in batch]).astype(np.float16)
+            self.embedded += len(batch)
+            found = {key: row for (key, _text), row in zip(batch, rows, strict=True)}
+            self._known |= found
+            self._append(embedder, found)
 
-    def embed(self, texts: Sequence[str]) -> Floats:
-        """The mean of the token vectors of each text."""
-        short = [encodable(text[:_CHARACTERS]) for text in texts]
-        found = self.tokenizer.encode_batch_fast(short, add_special_tokens=False)
-        rows = np.zeros((len(short), self.dimensions), np.float32)
-        for row, encoded in zip(rows, found, strict=True):
-            if encoded.ids:
-                row[:] = self._weights[encoded.ids].mean(axis=0, dtype=np.float32)
-        return unit(rows)
+    def _forget_all_but(self, embedder: Embedder, hashes: Sequence[bytes]) -> None:
+        """Begin the file anew with what is in use; old texts would else stay for ever."""
+        self._known = {key: self._known[key] for key in hashes}
+        self._begin(self._path(embedder), self._head(embedder))
+        self._append(embedder, self._known)
 
-    def reads(self, words: Sequence[str]) -> bool:
-        """Whether the words are made of long pieces; other scripts than Latin are trusted."""
-        foreign = [word for word in words if not word.isascii()]
-        latin = [
-            word for word in words if word.isascii() and word.isalpha() and len(word) >= _SHORT
-        ]
-        if len(foreign) > len(latin):
-            return True
-        if not latin:
-            return False
-        pieces = self.tokenizer.encode_batch(latin, add_special_tokens=False)
-        return sum(map(len, latin)) / sum(len(piece.ids) for piece in pieces) >= _READABLE
+    def _path(self, embedder: Embedder) -> Path | None:
+        return self._folder / f"vectors-{embedder.name}.bin" if self._folder else None
 
+    def _head(self, embedder: Embedder) -> bytes:
+        return f"remit vectors 1 {embedder.name} {embedder.dimensions}\n".encode()
 
-def static_folder() -> Path | None:
-    """Where the extra `search` put its weights; None when it is not installed."""
-    if find_spec("tokenizers") is None:
-        return None
-    spec = find_spec("wordllama")
-    if spec is None or not spec.submodule_search_locations:
-        return None
-    return Path(next(iter(spec.submodule_search_locations)))
+    def _read(self, embedder: Embedder) -> dict[bytes, Floats]:
+        path, head = self._path(embedder), self._head(embedder)
+        record = _HASH + 2 * embedder.dimensions
+        try:
+            raw = path.read_bytes() if path else b""
+        except OSError:  # it is not there yet, or will be begun anew
+            raw = b""
+        body = raw[len(head) :]
+        if not raw.startswith(head) or len(body) // record > MAX_KEPT:
+            self._begin(path, head)
+            return {}
+        whole = len(body) // record
+        if path and whole * record != len(body):
+            os.truncate(path, len(head) + whole * record)
+        table = np.frombuffer(body, np.uint8, whole * record).reshape(whole, record)
+        rows = table[:, _HASH:].copy().view(np.float16)
+        return {table[at, :_HASH].tobytes(): rows[at] for at in range(whole)}
 
+    def _begin(self, path: Path | None, head: bytes) -> None:
+        if path is None:
+            return
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            path.write_bytes(head)
+            path.chmod(0o600)
+        except OSError:
+            self._folder = None  # a full disk costs the next start its time, and nothing else
 
-def _read_weights(path: Path) -> Floats:
-    """The one matrix of a safetensors file, mapped and not copied."""
-    with path.open("rb") as file:
-        size = int.from_bytes(file.read(8), "little")
-        head = json.loads(file.read(size))
-    entry = head["embedding.weight"]
-    start, _end = entry["data_offsets"]
-    shape = tuple(entry["shape"])
-    mapped = np.memmap(path, dtype=np.float16, mode="r", offset=8 + size + start, shape=shape)
-    # The same memory as a plain array: each look into a memmap costs some microseconds more.
-    return np.asarray(mapped)
+    def _append(self, embedder: Embedder, found: dict[bytes, Floats]) -> None:
+        path = self._path(embedder)
+        if path is None:
+            return
+        try:
+            with path.open("ab") as file:
+                file.write(b"".join(key + row.tobytes() for key, row in found.items()))
+        except OSError:
+            self._folder = None

@@ -1,28 +1,37 @@
-"""One question to the index: from a request and a grant to tiers of text inside a budget."""
+"""One question to the index: from a request and a grant to tiers of text inside a budget.
+
+Importing this costs numpy and all that searches: only what searches does so.
+"""
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
 
-from remit.features.discovery.counting import TokenCounter
-from remit.features.discovery.embedding import Flags, Whole, np
+from remit.config.settings.home import Home
+from remit.config.settings.table import Settings
+from remit.errors import DefinitionError
+from remit.features.discovery.counting import TokenCounter, make_counter, text_hash
+from remit.features.discovery.embedders import make_embedder
+from remit.features.discovery.embedding import Flags, VectorCache, Whole, np
 from remit.features.discovery.experience import Lessons
-from remit.features.discovery.index import Index, Indexer
+from remit.features.discovery.index import MAX_DESCRIPTORS, Index, Indexer
+from remit.features.discovery.questions import Options
 from remit.features.discovery.rank import (
-    MIN_RELEVANCE,
     POOL,
     Hit,
     Ranker,
+    TextRanker,
     best,
     reranked,
     with_company,
 )
-from remit.features.discovery.texts import full_dump_tokens, label_of
-from remit.features.discovery.tiers import Budgets, Tiered, assemble
+from remit.features.discovery.texts import has_content, label_of
+from remit.features.discovery.tiers import Tiered, assemble, render
 from remit.features.discovery.view import DESCRIBE, View, view_of
-from remit.model.descriptor import Descriptor, DescriptorKind
+from remit.features.skills.files import ContentReader
+from remit.model.descriptor import Descriptor
 from remit.model.grant import Grant
 
 _VIEWS = 128
@@ -30,18 +39,11 @@ _ANSWERS = 64
 _COMPANY = 3
 """How many may come along with what was found."""
 
+_REMEMBERED = 2 * MAX_DESCRIPTORS
+"""Costs that are kept: those of an index and of the one before it."""
+_COSTS: dict[tuple[str, bytes], int] = {}
+
 Value = TypeVar("Value")
-
-
-class Options(msgspec.Struct, frozen=True):
-    """What one question may narrow or widen."""
-
-    kind: DescriptorKind | None = None
-    category: str | None = None
-    only_available: bool = False
-    budgets: Budgets = Budgets()
-    min_relevance: float = MIN_RELEVANCE
-    use_graph: bool = True
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -83,11 +85,6 @@ class Engine:
     def embedder_name(self) -> str:
         """The model behind the vectors; `words` when there is none."""
         return self._indexer.embedder.name if self._indexer.embedder else "words"
-
-    @property
-    def indexer(self) -> Indexer:
-        """What makes indexes; for other texts than descriptors too."""
-        return self._indexer
 
     @property
     def is_slow(self) -> bool:
@@ -135,7 +132,7 @@ class Engine:
 
     def discover(self, view: View, request: str, options: Options) -> Found:
         """Find what fits a request, and fit it into the budgets."""
-        if self._ranker.lacks(request):
+        if self.is_slow and self._ranker.lacks(request):
             return self._discover(view, request, options)
         # INVARIANT: answers are kept in their view, so one caller's never reaches another's.
         answers: OrderedDict[tuple[str, Options], Found] = view.answers
@@ -158,11 +155,37 @@ class Engine:
         hits = reranked(scores, view, rows)[: options.budgets.top_k]
         return with_company(hits, view, among, _COMPANY)
 
+    def relevance(self, messages: Sequence[str], texts: Sequence[str]) -> Sequence[float]:
+        """The relevance of other texts than descriptors, from 0 to 1; in whatever thread."""
+        return TextRanker(lambda: self._indexer)(messages, texts)
+
+    def prompt(self, found: Found) -> str:
+        """What was found as one text to put before a model, fenced as data."""
+        return render(found.tiers, self.counter).text
+
     def full_dump(self, view: View) -> int:
         """What the whole view would cost, sent as it is."""
         if view.full_dump is None:
             view.full_dump = int(self._costs[view.allowed].sum())
         return view.full_dump
+
+
+def make_engine(settings: Settings) -> Engine:
+    """Load the model and the counter that are configured.
+
+    Raises:
+        SettingsError: something is configured that is not installed.
+    """
+    cache = VectorCache(Home(settings.home).cache if settings.home.is_dir() else None)
+    embedder, reader = make_embedder(settings), ContentReader()
+    # The tokenizer that ships with the vectors counts too: it is loaded once.
+    counter = make_counter(settings.token_counter, getattr(embedder, "tokenizer", None))
+    return Engine(Indexer(embedder, cache), counter, lambda each: reader.read(each.source))
+
+
+def make_text_ranker(settings: Settings) -> TextRanker:
+    """A ranker of texts by the model that is configured, which is loaded at the first question."""
+    return TextRanker(lambda: Indexer(make_embedder(settings), VectorCache()))
 
 
 def _among(view: View, options: Options) -> Flags:
@@ -176,14 +199,55 @@ def _among(view: View, options: Options) -> Flags:
         passed[row] = (
             options.kind in (None, descriptor.kind)
             and (not category or label_of(descriptor).casefold() == category)
-            and (not options.only_available or is_available(view.index, row))
+            and (not options.only_available or view.index.is_available(row))
         )
     return passed
 
 
-def is_available(index: Index, row: int) -> bool:
-    """Tell whether a row can be used now: it says so, and everything that it needs is here."""
-    return index.descriptors[row].available and row not in index.graph.missing
+def full_dump_tokens(
+    descriptor: Descriptor, counter: TokenCounter, content: Callable[[Descriptor], str]
+) -> int:
+    """What a descriptor would cost in a list of everything: its definition, or all of its text."""
+    text = dumped(descriptor, content)
+    key = (counter.name, text_hash(text))
+    known = _COSTS.get(key)
+    if known is None:
+        known = counter.count(text)
+        if len(_COSTS) >= _REMEMBERED:
+            _COSTS.clear()
+        _COSTS[key] = known
+    return known
+
+
+def dumped(descriptor: Descriptor, content: Callable[[Descriptor], str]) -> str:
+    """A descriptor as it would stand in a list of everything."""
+    if descriptor.kind == "skill" and has_content(descriptor):
+        try:
+            text = content(descriptor)
+        except (OSError, UnicodeError, DefinitionError):
+            text = ""  # it would be listed, without what cannot be read
+        if text:
+            return text
+    listed: dict[str, Any] = {"name": descriptor.name, "description": descriptor.description}
+    if descriptor.kind == "tool":
+        listed["input_schema"] = _whole_schema(descriptor)
+    try:
+        return msgspec.json.encode(listed).decode()
+    except (TypeError, ValueError):  # half a pair, or what JSON has not: it costs about the same
+        return repr(listed)
+
+
+def _whole_schema(descriptor: Descriptor) -> dict[str, Any]:
+    if descriptor.full_schema is not None:
+        return descriptor.full_schema
+    return {
+        "type": "object",
+        "properties": {
+            one.name: {"type": one.type, "description": one.description}
+            for one in descriptor.parameters
+        },
+        "required": [one.name for one in descriptor.parameters if one.required],
+    }
 
 
 def _kept(cache: OrderedDict[Any, Value], key: Any, limit: int, make: Callable[[], Value]) -> Value:

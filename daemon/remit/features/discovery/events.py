@@ -7,14 +7,12 @@ import msgspec
 
 from remit.errors import InvalidDataError
 from remit.features.discovery.answers import (
-    DiscoveryConfig,
-    Filters,
     describe_found,
-    options_of,
     present,
     turn_tools,
 )
 from remit.features.discovery.experience import Experience
+from remit.features.discovery.questions import DiscoveryConfig, Filters, options_of
 from remit.features.discovery.service import Finder
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.registry import event_handler

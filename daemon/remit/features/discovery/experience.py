@@ -1,13 +1,23 @@
 """What use has taught, in the form that an index is made from."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from hashlib import blake2b
 from itertools import combinations
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
+import anyio
 import msgspec
+import structlog
 
+from remit.errors import StoreError
+from remit.model.descriptor import tool_id
 from remit.model.event import Service
 from remit.text.words import words
+
+if TYPE_CHECKING:
+    from remit.features.discovery.store import LessonRows
+
+log = structlog.get_logger()
 
 
 class Lessons(msgspec.Struct, frozen=True):
@@ -55,6 +65,11 @@ _MISSED = 0.5
 """What a call teaches that the question had not found: it may belong to something else."""
 _SURE = 3.0
 """Outcomes of one caller after which its opinion counts whole."""
+_UPKEEP = ("discovery:", "event:", "permission:", "session:", "system:")
+"""Everybody calls these for everything: they answer no request in particular."""
+_FAULTS = frozenset({"internal", "timeout", "store_unavailable"})
+"""Failures of the tool; the others are mistakes or refusals of the caller."""
+_WRITE_SECONDS = 2.0
 
 
 class Lesson(msgspec.Struct, frozen=True):
@@ -258,6 +273,66 @@ class Experience(Service):
         } | self._removed
 
 
+_DECODER = msgspec.json.Decoder(Lesson)
+
+
+class Watch:
+    """Tells experience how the calls went that followed a question."""
+
+    def __init__(self, experience: Experience) -> None:
+        self._experience = experience
+        self.waiting = experience.waiting
+        """Empty when nobody asked: then there is nothing to watch, and that costs nothing."""
+
+    def answered(self, caller: str, session: str | None, event: str, code: str = "") -> None:
+        """A call was answered, well or with an error code."""
+        if (caller, session or "") not in self.waiting or event.startswith(_UPKEEP):
+            return
+        if not code or code in _FAULTS:
+            self._experience.used(caller, session or "", tool_id(event), failed=bool(code))
+
+
+async def load_lessons(store: "LessonRows", tenant: str, experience: Experience) -> None:
+    """Begin with what earlier runs learned; a lesson that cannot be read is left out."""
+    found = []
+    for body in (await store.lesson_list(tenant)).values():
+        try:
+            found.append(_DECODER.decode(body))
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            continue
+    experience.load(found)
+
+
+async def write_lessons(store: "LessonRows", tenant: str, experience: Experience) -> None:
+    """Write down what was learned since the last time; what cannot be written waits."""
+    put, removed = experience.take_changes()
+    if not put and not removed:
+        return
+    try:
+        await store.lesson_write(
+            tenant,
+            {_row_name(lesson): msgspec.json.encode(lesson) for lesson in put},
+            [_row_name(lesson) for lesson in removed],
+        )
+    except StoreError:
+        experience.give_back(put, removed)
+        raise
+
+
+async def keep_lessons(store: "LessonRows", tenant: str, experience: Experience) -> None:
+    """Write lessons from time to time until cancelled, and once more then."""
+    try:
+        while True:
+            await anyio.sleep(_WRITE_SECONDS)
+            try:
+                await write_lessons(store, tenant, experience)
+            except StoreError as error:
+                log.warning("lessons_not_written", problem=str(error))
+    finally:
+        with anyio.move_on_after(_WRITE_SECONDS, shield=True):
+            await write_lessons(store, tenant, experience)
+
+
 def _most_alike(lessons: Sequence[Lesson]) -> Lesson:
     """The older one of the two whose words agree most."""
     sets = [frozenset(words(lesson.text)) for lesson in lessons]
@@ -282,3 +357,7 @@ def _penalty(opinions: Sequence[tuple[float, float]]) -> float:
             total += voice
             failed += voice * failures / count
     return failed / (total + 1.0) if total else 0.0
+
+
+def _row_name(lesson: Lesson) -> str:
+    return blake2b(msgspec.json.encode(lesson.key), digest_size=16).hexdigest()

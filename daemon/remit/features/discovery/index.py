@@ -9,6 +9,7 @@ from remit.features.discovery.embedding import (
     EmbeddingError,
     Flags,
     Floats,
+    VectorCache,
     Whole,
     np,
     text_of,
@@ -16,7 +17,6 @@ from remit.features.discovery.embedding import (
 )
 from remit.features.discovery.experience import NO_LESSONS, Lessons
 from remit.features.discovery.graph import Graph, composed_edges
-from remit.features.discovery.vectors import VectorCache
 from remit.model.descriptor import Descriptor
 from remit.text.words import words
 
@@ -198,6 +198,10 @@ class Index:
     def named(self, text: str) -> tuple[int, ...]:
         """The rows that go by this id, event, name or title, whoever may see them."""
         return self.names.get(text.casefold(), ())
+
+    def is_available(self, row: int) -> bool:
+        """Tell whether a row can be used now: it says so, and everything that it needs is here."""
+        return self.descriptors[row].available and row not in self.graph.missing
 
 
 def _names(descriptors: Sequence[Descriptor]) -> dict[str, tuple[int, ...]]:

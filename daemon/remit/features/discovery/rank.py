@@ -24,12 +24,10 @@ from remit.features.discovery.embedding import (
 )
 from remit.features.discovery.graph import BOOST
 from remit.features.discovery.index import Indexer
-from remit.features.discovery.texts import clauses, shortened
 from remit.features.discovery.view import View
 from remit.model.descriptor import Descriptor
 from remit.text.words import words
 
-MIN_RELEVANCE = 0.3
 POOL = 10
 """How many of the best the graph looks at."""
 _INSIDE = re.compile(r"[A-Za-z0-9][_:.-][A-Za-z0-9]|[a-z][A-Z]")
@@ -44,6 +42,18 @@ _VIEWS = 32
 """Sets of texts whose index is kept: callers with the same capabilities share one."""
 _PENALTY = 0.3
 """What a descriptor that always failed loses."""
+MAX_CLAUSES = 6
+MAX_REQUEST = 4_000
+"""Characters of a request that are looked at; what follows is mostly pasted material."""
+
+_BORDER = re.compile(
+    r"(?<=[.!?;])\s+|(?<=[。！？；])|\n+"  # noqa: RUF001 - the stops of other scripts
+    r"|,?\s+(?:and then|then|and also|also|and|und dann|y luego|puis)\s+",
+    re.IGNORECASE,
+)
+_OPENING = re.compile(r"(?:and |then |also |finally |first |next |after that |,)+", re.IGNORECASE)
+_MEANT = 2
+"""A clause of fewer words than these says too little to search with."""
 
 
 class Hit(msgspec.Struct, frozen=True):
@@ -226,3 +236,21 @@ class TextRanker:
                 self._views.popitem(last=False)
         self._views.move_to_end(texts)
         return found, self._ranker
+
+
+def shortened(request: str) -> str:
+    """The request as far as it is looked at, on one level of blanks."""
+    return " ".join(request[: MAX_REQUEST * 2].split())[:MAX_REQUEST]
+
+
+def clauses(request: str) -> list[str]:
+    """The steps of a request; nothing when it has only one."""
+    parts = [_bare(part) for part in _BORDER.split(request[:MAX_REQUEST]) if part]
+    parts = [part for part in parts if len(words(part)) >= _MEANT]
+    return parts[:MAX_CLAUSES] if len(parts) > 1 else []
+
+
+def _bare(part: str) -> str:
+    part = part.strip()
+    opening = _OPENING.match(part)
+    return part[opening.end() :].strip() if opening else part

@@ -6,7 +6,7 @@ of the caller's present grant.
 """
 
 import time
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -14,22 +14,26 @@ import msgspec
 from anyio import to_thread
 
 from remit.errors import Problem
-from remit.features.discovery.answers import DiscoveryConfig
-from remit.features.discovery.descriptors import event_descriptors
+from remit.features.discovery.descriptors import (
+    bound_to_files,
+    event_descriptors,
+    join,
+    with_callable,
+    with_loaded,
+)
 from remit.features.discovery.experience import Experience
+from remit.features.discovery.questions import DiscoveryConfig
 from remit.features.skills.files import SkillReader
 from remit.features.skills.views import bind_skills, binding_problems
 from remit.kernel.authority.revision import Authority
 from remit.kernel.reload.full_reload import ProblemLog
-from remit.model.descriptor import NOBODY, Descriptor
-from remit.model.event import Service, Universe
+from remit.model.descriptor import Descriptor
+from remit.model.event import Service
 
 if TYPE_CHECKING:
     from remit.features.discovery.engine import Engine
 
 _TEND_SECONDS = 5.0
-NOT_LOADED = "it is not loaded: extension:load does that"
-NOT_CALLABLE = "not callable: its manifest names no event"
 
 
 Made = tuple[int, int, frozenset[str]]
@@ -143,7 +147,7 @@ class Finder(Service):
         taken = {event.id for event in events}
         self.hidden = tuple(one.id for one in others if one.id in taken)
         known = {one.id for one in capabilities}
-        descriptors = join(events, _of_files(bind_skills(others, capabilities), known))
+        descriptors = join(events, bound_to_files(bind_skills(others, capabilities), known))
         taught = lessons.version
         started = time.perf_counter()
         prepared = await to_thread.run_sync(engine.prepare, descriptors, lessons.lessons())
@@ -193,56 +197,3 @@ class Finder(Service):
             *self.gathered.overridden,
             *(f"{one}: the event of that name" for one in self.hidden),
         ]
-
-
-def with_loaded(
-    descriptors: tuple[Descriptor, ...], sources: Container[str]
-) -> tuple[Descriptor, ...]:
-    """The same, where an extension that has a module is available only once that is loaded."""
-    return tuple(
-        msgspec.structs.replace(one, available=False, unavailable_because=NOT_LOADED)
-        if one.source.module and one.available and one.id not in sources
-        else one
-        for one in descriptors
-    )
-
-
-def with_callable(
-    descriptors: tuple[Descriptor, ...], universe: Universe
-) -> tuple[Descriptor, ...]:
-    """The same, where a tool of a manifest can be called only by an event that there is."""
-    reasons = {one.id: _not_callable(one, universe) for one in descriptors}
-    return tuple(
-        msgspec.structs.replace(one, available=False, unavailable_because=reasons[one.id])
-        if reasons[one.id]
-        else one
-        for one in descriptors
-    )
-
-
-def _not_callable(one: Descriptor, universe: Universe) -> str:
-    if one.kind != "tool" or one.source.kind != "manifest":
-        return ""
-    if not one.event:
-        return NOT_CALLABLE
-    name = universe.canonical(one.event)
-    pushed = universe.specs[name].pushed if name in universe.index else True
-    return f"not callable: there is no event {one.event} to call" if pushed else ""
-
-
-def _of_files(descriptors: tuple[Descriptor, ...], known: set[str]) -> tuple[Descriptor, ...]:
-    """The same, bound only to what the files define: nobody makes itself a holder of the rest."""
-    return tuple(
-        msgspec.structs.replace(
-            one, capabilities=tuple(n for n in one.capabilities if n in known) or (NOBODY,)
-        )
-        if not known.issuperset(one.capabilities)
-        else one
-        for one in descriptors
-    )
-
-
-def join(events: list[Descriptor], others: tuple[Descriptor, ...]) -> list[Descriptor]:
-    """Events beat files of the same id: no text may stand in for what is really called."""
-    taken = {descriptor.id for descriptor in events}
-    return events + [descriptor for descriptor in others if descriptor.id not in taken]

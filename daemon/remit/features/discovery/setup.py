@@ -10,9 +10,8 @@ import anyio
 import msgspec
 
 from remit.config.settings.table import Settings
-from remit.features.discovery.answers import DiscoveryConfig
-from remit.features.discovery.experience import Experience
-from remit.features.discovery.learning import Watch, keep_lessons, load_lessons
+from remit.features.discovery.experience import Experience, Watch, keep_lessons, load_lessons
+from remit.features.discovery.questions import DiscoveryConfig
 from remit.features.discovery.service import Finder, Gathered
 from remit.features.discovery.store import LessonRows
 from remit.features.skills.directories import CapabilityDirectory, DirectoryScanner, directories
@@ -42,7 +41,7 @@ def configured_search(settings: Settings) -> SearchOptions:
     """Discovery as the settings want it."""
 
     def make_engine() -> "Engine":
-        from remit.features.discovery.search_engine import make_engine  # noqa: PLC0415 - numpy and the vectors
+        from remit.features.discovery.engine import make_engine  # noqa: PLC0415 - numpy and the vectors
 
         return make_engine(settings)
 

@@ -1,58 +1,21 @@
-"""Cutting a request with many steps into its steps, so that each can find its own tool."""
+"""What is shown of one descriptor: its line in the summary, its full text, its schema as lines.
 
+Written once for each index and remembered. Names of secrets are shown, never values: a descriptor
+has none.
+"""
+
+import json
 import re
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-import msgspec
-
-from remit.errors import DefinitionError
-from remit.features.discovery.counting import TokenCounter, text_hash
 from remit.features.discovery.cutting import closed, shortened_to
-from remit.features.discovery.index import MAX_DESCRIPTORS, Index
-from remit.features.discovery.schema_text import schema_lines
 from remit.model.descriptor import Descriptor
 from remit.text.unicode import many_lines, one_line
-from remit.text.words import words
 
-MAX_CLAUSES = 6
-MAX_REQUEST = 4_000
-"""Characters of a request that are looked at; what follows is mostly pasted material."""
-
-_BORDER = re.compile(
-    r"(?<=[.!?;])\s+|(?<=[。！？；])|\n+"  # noqa: RUF001 - the stops of other scripts
-    r"|,?\s+(?:and then|then|and also|also|and|und dann|y luego|puis)\s+",
-    re.IGNORECASE,
-)
-_OPENING = re.compile(r"(?:and |then |also |finally |first |next |after that |,)+", re.IGNORECASE)
-_MEANT = 2
-"""A clause of fewer words than these says too little to search with."""
-
-
-def shortened(request: str) -> str:
-    """The request as far as it is looked at, on one level of blanks."""
-    return " ".join(request[: MAX_REQUEST * 2].split())[:MAX_REQUEST]
-
-
-def clauses(request: str) -> list[str]:
-    """The steps of a request; nothing when it has only one."""
-    parts = [_bare(part) for part in _BORDER.split(request[:MAX_REQUEST]) if part]
-    parts = [part for part in parts if len(words(part)) >= _MEANT]
-    return parts[:MAX_CLAUSES] if len(parts) > 1 else []
-
-
-def _bare(part: str) -> str:
-    part = part.strip()
-    opening = _OPENING.match(part)
-    return part[opening.end() :].strip() if opening else part
-
-
-# What is shown of one descriptor: its line in the summary, and its full text.
-#
-# Written once for each index and remembered. Names of secrets are shown, never values: a
-# descriptor has none.
-
+if TYPE_CHECKING:
+    from remit.features.discovery.index import Index
 
 MAX_CONTENT = 400_000
 """Characters of a skill that are looked at."""
@@ -68,6 +31,14 @@ _SIDE_EFFECTS = "Has side effects: it changes something outside of this conversa
 _UNKNOWN_EFFECT = "May have side effects: its author has not said what it changes."
 _FRONT_MATTER = re.compile(r"\A\ufeff?---[ \t]*\r?\n.{0,20000}?\n---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
 """The head of a SKILL.md: what it says is in the descriptor already."""
+_DEPTH = 3
+_SCHEMA_LINES = 400
+"""Lines of one schema; more would be cut from every budget anyway."""
+_CHOICES = 24
+_VALUE = 80
+"""Characters of one default or choice."""
+
+Schema = Mapping[str, Any]
 
 
 class Line:
@@ -91,7 +62,7 @@ class Line:
 class Texts:
     """The texts of the descriptors of one index."""
 
-    def __init__(self, index: Index) -> None:
+    def __init__(self, index: "Index") -> None:
         # The descriptors alone: this is kept for as long as the index is, and must not hold it.
         self._descriptors = index.descriptors
         self._missing = index.graph.missing
@@ -120,10 +91,10 @@ class Texts:
         return text
 
 
-_TEXTS: WeakKeyDictionary[Index, Texts] = WeakKeyDictionary()
+_TEXTS: WeakKeyDictionary["Index", Texts] = WeakKeyDictionary()
 
 
-def texts_of(index: Index) -> Texts:
+def texts_of(index: "Index") -> Texts:
     """The texts of an index, for as long as there is that index."""
     known = _TEXTS.get(index)
     if known is None:
@@ -227,55 +198,95 @@ def _list(names: Sequence[str], most: int = 50) -> str:
     return shown if len(names) <= most else f"{shown} (+{len(names) - most} more)"
 
 
-# What a list of all tools would have cost.
+# A JSON Schema as lines that a model reads faster than JSON: one parameter a line.
 
 
-_REMEMBERED = 2 * MAX_DESCRIPTORS
-"""Costs that are kept: those of an index and of the one before it."""
-_COSTS: dict[tuple[str, bytes], int] = {}
+def schema_lines(schema: Schema) -> list[str]:
+    """The parameters of a schema, those that are required first."""
+    lines: list[str] = []
+    for line in _fields(schema, _definitions(schema), 0):
+        lines.append(line)
+        if len(lines) == _SCHEMA_LINES:
+            break
+    return lines
 
 
-def full_dump_tokens(
-    descriptor: Descriptor, counter: TokenCounter, content: Callable[[Descriptor], str]
-) -> int:
-    """What a descriptor would cost in a list of everything: its definition, or all of its text."""
-    text = dumped(descriptor, content)
-    key = (counter.name, text_hash(text))
-    known = _COSTS.get(key)
-    if known is None:
-        known = counter.count(text)
-        if len(_COSTS) >= _REMEMBERED:
-            _COSTS.clear()
-        _COSTS[key] = known
-    return known
+def _fields(schema: Schema, known: Schema, depth: int) -> Iterator[str]:
+    fields = schema.get("properties")
+    if not isinstance(fields, Mapping):
+        return
+    required = schema.get("required")
+    needed = set(map(str, required)) if isinstance(required, list) else set()
+    # What is cut off at the end of a budget had better be optional.
+    for name in sorted(fields, key=lambda name: name not in needed):
+        field = _followed(fields[name], known)
+        yield "  " * (depth + 1) + _field(str(name), field, known, needed=name in needed)
+        if depth + 1 < _DEPTH:
+            yield from _fields(_inner(field, known), known, depth + 1)
 
 
-def dumped(descriptor: Descriptor, content: Callable[[Descriptor], str]) -> str:
-    """A descriptor as it would stand in a list of everything."""
-    if descriptor.kind == "skill" and has_content(descriptor):
-        try:
-            text = content(descriptor)
-        except (OSError, UnicodeError, DefinitionError):
-            text = ""  # it would be listed, without what cannot be read
-        if text:
-            return text
-    listed: dict[str, Any] = {"name": descriptor.name, "description": descriptor.description}
-    if descriptor.kind == "tool":
-        listed["input_schema"] = _whole_schema(descriptor)
-    try:
-        return msgspec.json.encode(listed).decode()
-    except (TypeError, ValueError):  # half a pair, or what JSON has not: it costs about the same
-        return repr(listed)
+def _field(name: str, field: Schema, known: Schema, *, needed: bool) -> str:
+    kind = ", ".join(part for part in (_type(field, known), "required" if needed else "") if part)
+    text = one_line(name) + (f" ({kind})" if kind else "")
+    about = one_line(field.get("description"))
+    text += f": {about}" if about else ""
+    choices = field.get("enum")
+    if isinstance(choices, list) and choices:
+        shown = "|".join(_value(choice) for choice in choices[:_CHOICES])
+        text += f" [{shown}{'|…' if len(choices) > _CHOICES else ''}]"
+    if "default" in field and field["default"] is not None:
+        text += f" (default: {_value(field['default'], quoted=True)})"
+    return text
 
 
-def _whole_schema(descriptor: Descriptor) -> dict[str, Any]:
-    if descriptor.full_schema is not None:
-        return descriptor.full_schema
-    return {
-        "type": "object",
-        "properties": {
-            one.name: {"type": one.type, "description": one.description}
-            for one in descriptor.parameters
-        },
-        "required": [one.name for one in descriptor.parameters if one.required],
-    }
+def _type(field: Schema, known: Schema) -> str:
+    kind = field.get("type")
+    if isinstance(kind, list):
+        return "|".join(one_line(part) for part in kind if part != "null")
+    if kind == "array":
+        items = _type(_followed(field.get("items"), known), known)
+        return f"array of {items}" if items else "array"
+    if isinstance(kind, str):
+        return one_line(kind)
+    for way in ("anyOf", "oneOf"):
+        ways = field.get(way)
+        if isinstance(ways, list):
+            kinds = [_plain_type(_followed(one, known)) for one in ways[:_CHOICES]]
+            return "|".join(dict.fromkeys(kind for kind in kinds if kind and kind != "null"))
+    return ""
+
+
+def _plain_type(field: Schema) -> str:
+    kind = field.get("type")
+    return one_line(kind) if isinstance(kind, str) else ""
+
+
+def _inner(field: Schema, known: Schema) -> Schema:
+    """Where the fields of a field are: in itself, or in what its list holds."""
+    return _followed(field.get("items"), known) if field.get("type") == "array" else field
+
+
+def _followed(field: Any, known: Schema) -> Schema:
+    """A field, or what it refers to; anything that is no schema is an empty one."""
+    if not isinstance(field, Mapping):
+        return {}
+    reference = field.get("$ref")
+    if not isinstance(reference, str):
+        return field
+    found = known.get(reference.rpartition("/")[2])
+    own = {key: value for key, value in field.items() if key != "$ref"}
+    return {**found, **own} if isinstance(found, Mapping) else own
+
+
+def _definitions(schema: Schema) -> Schema:
+    found = schema.get("$defs") or schema.get("definitions")
+    return found if isinstance(found, Mapping) else {}
+
+
+def _value(value: Any, *, quoted: bool = False) -> str:
+    if isinstance(value, str) and not quoted:
+        text = value
+    else:
+        text = json.dumps(value, ensure_ascii=False, default=str)
+    text = one_line(text)
+    return text if len(text) <= _VALUE else f"{text[: _VALUE - 1]}…"

@@ -7,15 +7,15 @@ where a reader would cut it, or left out and named; no single hit takes the room
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Literal
 from weakref import WeakKeyDictionary
 
 import msgspec
 
-from remit.errors import DefinitionError, InvalidDataError
+from remit.errors import DefinitionError
 from remit.features.discovery.counting import TokenCounter
 from remit.features.discovery.cutting import Entry, Packed, fitted, packed, shortened_to
-from remit.features.discovery.rank import Hit
+from remit.features.discovery.questions import MAX_HITS, Budgets
 from remit.features.discovery.texts import (
     LABEL,
     Line,
@@ -25,10 +25,13 @@ from remit.features.discovery.texts import (
     name_of,
     texts_of,
 )
-from remit.features.discovery.view import View
 from remit.model.descriptor import META_TOOL, Descriptor
 from remit.text.fence import fenced
 from remit.text.unicode import one_line
+
+if TYPE_CHECKING:
+    from remit.features.discovery.rank import Hit
+    from remit.features.discovery.view import View
 
 # The map: which categories there are in a view, always inside its ceiling.
 
@@ -41,10 +44,10 @@ _KEPT = 16
 """Maps of one view, for different counters and ceilings."""
 
 Group = tuple[str, int, tuple[str, ...]]
-_MAPS: WeakKeyDictionary[View, dict[tuple[TokenCounter, int], str]] = WeakKeyDictionary()
+_MAPS: WeakKeyDictionary["View", dict[tuple[TokenCounter, int], str]] = WeakKeyDictionary()
 
 
-def category_map(view: View, limit: int, counter: TokenCounter) -> str:
+def category_map(view: "View", limit: int, counter: TokenCounter) -> str:
     """The map of a view in at most `limit` tokens; empty when not even one line fits."""
     known = _MAPS.setdefault(view, {})
     text = known.get((counter, limit))
@@ -56,7 +59,7 @@ def category_map(view: View, limit: int, counter: TokenCounter) -> str:
     return text
 
 
-def _groups(view: View) -> list[Group]:
+def _groups(view: "View") -> list[Group]:
     """Label, number and first names of each category, the largest first."""
     found = view.by_category()
     names = {
@@ -116,37 +119,9 @@ def _map_line(group: Group, most: int) -> str:
 
 
 Tier = Literal["map", "summary", "detail"]
-MAX_TOKENS = 100_000
-MAX_HITS = 100
 _HEAD = "Relevant capabilities:"
 _LEAST = 48
 """Tokens below which the beginning of a full text tells nothing."""
-
-Tokens = Annotated[int, msgspec.Meta(ge=0, le=MAX_TOKENS)]
-Hits = Annotated[int, msgspec.Meta(ge=0, le=MAX_HITS)]
-
-
-class Budgets(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Ceilings in tokens, and how many hits are shown."""
-
-    map: Tokens = 200
-    summary: Tokens = 800
-    detail: Tokens = 2_000
-    total: Tokens = 1_850
-    """For the three together, and for the text that is rendered from them."""
-    top_k: Hits = 5
-    top_n: Hits = 2
-
-    def __post_init__(self) -> None:
-        for name in self.__struct_fields__:
-            most = MAX_HITS if name.startswith("top_") else MAX_TOKENS
-            value = getattr(self, name)
-            if not isinstance(value, int) or not 0 <= value <= most:
-                raise InvalidDataError(
-                    f"the budget {name} is {value!r}",
-                    hint=f"choose a number from 0 to {most}",
-                    details={"path": name},
-                )
 
 
 class TierTokens(msgspec.Struct, frozen=True):
@@ -182,8 +157,8 @@ class Tiered(msgspec.Struct, frozen=True):
 
 
 def assemble(
-    view: View,
-    hits: Sequence[Hit],
+    view: "View",
+    hits: Sequence["Hit"],
     budgets: Budgets,
     counter: TokenCounter,
     content: Callable[[Descriptor], str],
@@ -211,7 +186,7 @@ def assemble(
     )
 
 
-def _shown(view: View, hits: Sequence[Hit], top_k: int) -> Iterator[tuple[int, Hit]]:
+def _shown(view: "View", hits: Sequence["Hit"], top_k: int) -> Iterator[tuple[int, "Hit"]]:
     """The best hits with their numbers, each followed by what it pulled in, which has none."""
     rows: set[int] = set()
     number = 0
@@ -228,7 +203,7 @@ def _shown(view: View, hits: Sequence[Hit], top_k: int) -> Iterator[tuple[int, H
 
 
 def _lines(
-    view: View, texts: Texts, shown: Sequence[tuple[int, Hit]], counter: TokenCounter
+    view: "View", texts: Texts, shown: Sequence[tuple[int, "Hit"]], counter: TokenCounter
 ) -> list[Entry]:
     """A summary line for each hit, under its id where two have one name."""
     lines = [_line(view, texts, hit.row) for _number, hit in shown]
@@ -247,17 +222,17 @@ def _lines(
     return entries
 
 
-def _parent(view: View, hit: Hit) -> str:
+def _parent(view: "View", hit: "Hit") -> str:
     return name_of(view.descriptor(hit.pulled_in_by or 0))
 
 
-def _line(view: View, texts: Texts, row: int) -> Line:
+def _line(view: "View", texts: Texts, row: int) -> Line:
     if not view.is_renamed(row):
         return texts.line(row)
     return Line(view.descriptor(row), view.index.graph.missing.get(row, ()))
 
 
-def _detail(view: View, texts: Texts, row: int, content: str) -> str:
+def _detail(view: "View", texts: Texts, row: int, content: str) -> str:
     if not view.is_renamed(row):
         return texts.detail(row, content)
     return detail_text(view.descriptor(row), content, view.index.graph.missing.get(row, ()))
@@ -272,8 +247,8 @@ def _short_line(name: str, line: Line, counter: TokenCounter, room: int) -> str 
 
 
 def _details(
-    view: View,
-    hits: Sequence[Hit],
+    view: "View",
+    hits: Sequence["Hit"],
     budgets: Budgets,
     counter: TokenCounter,
     content: Callable[[Descriptor], str],

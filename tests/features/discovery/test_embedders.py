@@ -1,22 +1,24 @@
 """Other models than the shipped one: a server of vectors, and MiniLM where its weights are."""
 
 import json
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.features.discovery.catalogues import OFFICE
 
 from remit.errors import SettingsError
-from remit.features.discovery.embedding import EmbeddingError, np
+from remit.features.discovery.embedders import Blend, MiniLm, RemoteVectors, minilm_folder
+from remit.features.discovery.embedding import EmbeddingError, VectorCache, np
 from remit.features.discovery.index import Indexer
-from remit.features.discovery.minilm import Blend, MiniLm, minilm_folder
 from remit.features.discovery.rank import Ranker, best
-from remit.features.discovery.remote import RemoteVectors
-from remit.features.discovery.vectors import VectorCache
 from remit.features.discovery.view import View
 
 needs_weights = pytest.mark.skipif(
@@ -137,3 +139,12 @@ def test_the_blend_is_the_mean_of_both_cosines() -> None:
     one, other = Blend().embed(["heavy rain", "weather forecast"])
     assert np.linalg.norm(one) == pytest.approx(1.0, abs=1e-4)
     assert one @ other > 0.2
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="counts threads under /proc")
+def test_numpy_starts_no_threads_of_its_own() -> None:
+    script = "import os, remit.features.discovery.engine; print(len(os.listdir('/proc/self/task')))"
+    env = {name: value for name, value in os.environ.items() if "NUM_THREADS" not in name}
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)  # noqa: S603
+    assert done.stdout.strip() == "1"

@@ -25,7 +25,6 @@ from remit.errors import DeniedError, FetchError
 from remit.errors import RemitError as OurError
 from remit.features.web.fetch import Fetcher
 from remit.features.web.target import CheckedBackend
-from remit.model.paths import WebAccess
 from remit_client.errors import RemitError
 
 PUBLIC = "93.184.216.34"
@@ -161,7 +160,7 @@ class Drill:
             dialled = _Detour(server)
             case = f"names {at} {path}"
             backend = CheckedBackend(_changing(answers), inner=dialled)
-            fetcher = Fetcher(WebAccess(), backend=lambda backend=backend: backend)  # type: ignore[misc]
+            fetcher = Fetcher(backend=lambda backend=backend: backend)  # type: ignore[misc]
             try:
                 await fetcher.fetch(f"http://evil.test/{path}")
                 self.answered += 1

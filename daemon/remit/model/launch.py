@@ -26,6 +26,7 @@ Ready = Literal["", "claude"]
 READY: dict[str, str] = {"claude": "claude"}
 """The ready launchers, each with the command that it starts."""
 
+_OPEN = "{{"
 BLANK = re.compile(r"\{\{\s*([a-zA-Z0-9_]+)\s*\}\}")
 """A placeholder, written as a variable of a profile is."""
 
@@ -59,6 +60,16 @@ class Template(msgspec.Struct, frozen=True):
 
     text: str
     place: Place
+
+    @property
+    def is_open(self) -> bool:
+        """Tell whether it holds a variable."""
+        return _OPEN in self.text
+
+    @property
+    def fixed_start(self) -> str:
+        """What it is sure to begin with, whatever its variables are."""
+        return self.text.partition(_OPEN)[0]
 
 
 class LauncherText(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,7 +11,6 @@ from typing import NewType
 import msgspec
 
 from remit.errors import InvalidDataError
-from remit.model.event import Service
 
 FilePath = NewType("FilePath", str)
 
@@ -112,14 +111,6 @@ class HostRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if any(_covers(pattern, host) for pattern in self.deny_hosts):
             return False
         return self.allow_hosts is None or any(_covers(one, host) for one in self.allow_hosts)
-
-
-class WebAccess(Service, msgspec.Struct, frozen=True):
-    """What the operator lets the daemon ask, whoever the caller is."""
-
-    hosts: HostRules = HostRules()
-    private: bool = False
-    """Dangerous: also loopback and private networks, on any port."""
 
 
 def is_host_pattern(text: str) -> bool:

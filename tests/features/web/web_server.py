@@ -12,7 +12,7 @@ from anyio.streams.tls import TLSListener
 
 from remit.features.web.fetch import Bounds, Fetcher
 from remit.features.web.target import CheckedBackend
-from remit.model.paths import HostRules, WebAccess
+from remit.model.paths import HostRules
 
 Play = Callable[[ByteStream], Awaitable[None]]
 PUBLIC = "93.184.216.34"
@@ -108,12 +108,11 @@ class Outside:
 
     def fetcher(self, *rules: HostRules, hosts: HostRules | None = None) -> Fetcher:
         return Fetcher(
-            WebAccess(hosts or HostRules()),
-            rules,
+            (hosts or HostRules(), *rules),
             backend=lambda: CheckedBackend(self.names, inner=self.detour),
         )
 
 
 def nearby(**bounds: float) -> Fetcher:
     """A fetcher that may ask loopback, and is less patient."""
-    return Fetcher(WebAccess(private=True), bounds=Bounds(**bounds))  # type: ignore[arg-type]
+    return Fetcher(private=True, bounds=Bounds(**bounds))  # type: ignore[arg-type]

@@ -18,6 +18,7 @@ from remit.config.strict.kinds import (
     SchemaKind,
     TextKind,
     WholeKind,
+    file_kind,
 )
 from remit.config.strict.yaml import Mapping, Node, Scalar, to_json
 from remit.config.strict.yaml import Sequence as ListNode
@@ -167,7 +168,6 @@ REMARK_FIELDS: dict[str, Field] = {
 
 CAPABILITY_NAME = r"[a-z][a-z0-9_-]{0,63}"
 MODEL_TOOL = r"[A-Za-z][A-Za-z0-9_-]*"
-VERSION = 1
 MAX_METADATA_BYTES = 16_384
 MAX_METADATA_DEPTH = 16
 
@@ -264,21 +264,15 @@ def _capability(name: str, place: Place, values: dict[str, Any]) -> Capability:
     return Capability(id=name, place=place, **values)
 
 
-CAPABILITY_FILE = RecordKind(
-    {
-        "version": Field(WholeKind(VERSION, VERSION), f"Version of this format: {VERSION}"),
-        "capabilities": Field(
-            MapKind(
-                TextKind(pattern=CAPABILITY_NAME, what="a capability name"),
-                RecordKind(CAPABILITY_FIELDS, lambda values, _node: values, "a capability"),
-                _capability,
-            ),
-            "The definitions, by name",
-            required=True,
-        ),
-    },
-    lambda values, _node: values.get("capabilities", ()),
+CAPABILITY_FILE = file_kind(
     "capabilities.yaml",
+    "capabilities",
+    MapKind(
+        TextKind(pattern=CAPABILITY_NAME, what="a capability name"),
+        RecordKind(CAPABILITY_FIELDS, lambda values, _node: values, "a capability"),
+        _capability,
+    ),
+    "The definitions, by name",
 )
 
 

@@ -10,8 +10,16 @@ from typing import Any
 
 import msgspec
 
-from remit.config.migrate.kin import Kin, fixed_start, is_open, kin_of
-from remit.config.migrate.proof import Need, Piece, Star, cheapest, compile_beside, prove_same
+from remit.config.migrate.proof import (
+    Kin,
+    Need,
+    Piece,
+    Star,
+    cheapest,
+    compile_beside,
+    kin_of,
+    prove_same,
+)
 from remit.model.composition import Composition, Flag, Part
 from remit.model.event import EventSpec, Universe, make_universe
 from remit.model.grant import Grant
@@ -144,7 +152,7 @@ def _switched_on(composition: Composition) -> list[str]:
 
 def _is_movable(text: Template, composition: Composition) -> bool:
     """An entry with a variable stays, and so does one that stands in another file."""
-    return not is_open(text) and text.place.file == composition.place.file
+    return not text.is_open and text.place.file == composition.place.file
 
 
 def _without_explicit(composition: Composition) -> Composition:
@@ -168,7 +176,7 @@ def _with_written_events(catalogue: Catalogue, kin: Kin) -> Universe:
         if placed.pattern.exact
     ]
     for part in (part for composition in kin.everyone for part in composition.parts):
-        for text in (t for t in (*part.allowed, *part.disallowed) if not is_open(t)):
+        for text in (t for t in (*part.allowed, *part.disallowed) if not t.is_open):
             entry = ToolEntry.parse(text.text, text.place)
             patterns += [entry.pattern] if entry.pattern else []
     names = {p.prefix if p.exact else future_event(p) for p in patterns}
@@ -373,8 +381,8 @@ def _may_be_granted(bits: Bits, kin: Kin) -> int:
 def _listed(bits: Bits, part: Part) -> int:
     found = 0
     for text in part.allowed:
-        if is_open(text):
-            start = fixed_start(text)
+        if text.is_open:
+            start = text.fixed_start
             tools = [tool for tool in bits.tools if tool.startswith(start)]
             covered = bits.catalogue.universe.denied_by(EventPattern(start, exact=False))
             found |= bits.of(covered, tools)

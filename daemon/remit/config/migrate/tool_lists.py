@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 import msgspec
 import yaml
 
-from remit.config.migrate.kin import is_open
 from remit.config.strict.edit import (
     Editor,
     ListEntry,
@@ -62,9 +61,7 @@ class ToolLists:
         stays = []
         for entry in entries:
             wanted = (
-                key == DENYING
-                or is_open(Template(entry.text, _NOWHERE))
-                or entry.text in self._keep
+                key == DENYING or Template(entry.text, _NOWHERE).is_open or entry.text in self._keep
             )
             stays.append(wanted and entry.text not in seen)
             seen.add(entry.text)

@@ -12,13 +12,14 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
-from remit.config.strict.yaml import Mapping, Node, Scalar, Sequence, to_json
+from remit.config.strict.yaml import Mapping, Node, Scalar, to_json
 from remit.config.strict.yaml import Sequence as ListNode
 from remit.errors import Place, Problem
 from remit.model.names import did_you_mean
 from remit.model.schema import Path, schema_mistakes, shown
 
 MAX_PROBLEMS = 200
+_SCHEMAS = "see https://json-schema.org/draft/2020-12"
 _MAX_ENTRIES = 32
 """Entries of a list that says nothing twice, unless it says otherwise."""
 
@@ -283,6 +284,13 @@ class MapKind(msgspec.Struct, frozen=True):
         }
 
 
+def file_kind(file: str, key: str, entries: MapKind, doc: str) -> RecordKind:
+    """A file that holds entries under one key, beside the version of its format."""
+    version = Field(WholeKind(1, 1), "Version of this format: 1")
+    fields = {"version": version, key: Field(entries, doc, required=True)}
+    return RecordKind(fields, lambda values, _node: values.get(key, ()), file)
+
+
 def read_fields(
     node: Mapping, fields: dict[str, Field], report: Report, *, what: str
 ) -> dict[str, Any]:
@@ -323,13 +331,8 @@ class DistinctKind(ListKind, frozen=True):
 
     def schema(self) -> dict[str, Any]:
         """An array inside bounds, or one entry where that is allowed."""
-        array = {
-            "type": "array",
-            "items": self.item.schema(),
-            "minItems": 1,
-            "maxItems": self.most,
-            "uniqueItems": True,
-        }
+        bounds = {"minItems": 1, "maxItems": self.most, "uniqueItems": True}
+        array = {"type": "array", "items": self.item.schema(), **bounds}
         return {"anyOf": [array, self.item.schema()]} if self.single else array
 
 
@@ -355,7 +358,7 @@ def places_of(node: Node) -> dict[Path, Place]:
             for key, value in present.pairs:
                 found[*path, key.text] = key.place
                 waiting.append(((*path, key.text), value))
-        elif isinstance(present, Sequence):
+        elif isinstance(present, ListNode):
             for at, value in enumerate(present.items):
                 found[*path, at] = value.place
                 waiting.append(((*path, at), value))
@@ -375,9 +378,7 @@ class SchemaKind(JsonKind, frozen=True):
         for mistake in mistakes:
             place = nearest_place(places, mistake.path)
             message = f"this is no JSON Schema: {mistake.message} ({shown(mistake.path)})"
-            report.add(
-                place, "invalid_schema", message, "see https://json-schema.org/draft/2020-12"
-            )
+            report.add(place, "invalid_schema", message, _SCHEMAS)
         return BAD if mistakes else schema
 
 

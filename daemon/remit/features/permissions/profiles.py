@@ -372,7 +372,7 @@ def _unseen_names(
 def _unseen_events(ctx: Context, entries: tuple[Template, ...]) -> Iterator[Problem]:
     present = ctx.catalogue.universe.present
     for entry in entries:
-        if "{{" in entry.text:
+        if entry.is_open:
             message = "a tool list with variables can be tried by those who see everything"
             yield Problem(entry.place, "invalid_definition", message)
             continue

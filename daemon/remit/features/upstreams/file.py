@@ -18,6 +18,7 @@ from remit.config.strict.kinds import (
     Report,
     TextKind,
     WholeKind,
+    file_kind,
 )
 from remit.config.strict.yaml import MAX_BYTES, Mapping, Node, Scalar, Sequence, parse_yaml
 from remit.errors import DefinitionError, Place, Problem, by_place
@@ -32,7 +33,6 @@ from remit.features.upstreams.kinds import (
 from remit.features.upstreams.secrets import secret_argument
 from remit.model.upstream import Upstream
 
-VERSION = 1
 SERVER_NAME = r"[a-z][a-z0-9_-]{0,31}"
 MAX_UPSTREAMS = 256
 MAX_CONCURRENCY = 256
@@ -142,21 +142,15 @@ def _upstream(name: str, place: Place, values: dict[str, Any]) -> Upstream:
     )
 
 
-UPSTREAM_FILE = RecordKind(
-    {
-        "version": Field(WholeKind(VERSION, VERSION), f"Version of this format: {VERSION}"),
-        "upstreams": Field(
-            MapKind(
-                TextKind(pattern=SERVER_NAME, what="the name of a server"),
-                _UpstreamKind(UPSTREAM_FIELDS, lambda values, _node: values, "a server"),
-                _upstream,
-            ),
-            "The servers, by name",
-            required=True,
-        ),
-    },
-    lambda values, _node: values.get("upstreams", ()),
+UPSTREAM_FILE = file_kind(
     "upstreams.yaml",
+    "upstreams",
+    MapKind(
+        TextKind(pattern=SERVER_NAME, what="the name of a server"),
+        _UpstreamKind(UPSTREAM_FIELDS, lambda values, _node: values, "a server"),
+        _upstream,
+    ),
+    "The servers, by name",
 )
 
 

@@ -14,8 +14,8 @@ from remit.features.web.page import readable
 from remit.kernel.dispatch.context import Context, Kernel
 from remit.kernel.dispatch.registry import event_handler
 from remit.kernel.feature import Setup, Startup
-from remit.model.event import Denial
-from remit.model.paths import HostRules, WebAccess
+from remit.model.event import Denial, Service
+from remit.model.paths import HostRules
 from remit.policy.queries import givers_of
 
 if TYPE_CHECKING:
@@ -30,6 +30,14 @@ OF_ONE_TREE = 4
 
 Url = Annotated[str, msgspec.Meta(min_length=1, max_length=4096)]
 log = structlog.get_logger()
+
+
+class WebAccess(Service, msgspec.Struct, frozen=True):
+    """What the operator lets the daemon ask, whoever the caller is."""
+
+    hosts: HostRules = HostRules()
+    private: bool = False
+    """Dangerous: also loopback and private networks, on any port."""
 
 
 @event_handler(
@@ -68,7 +76,9 @@ async def web_fetch(
     wanted = "markdown" if as_markdown else "text" if as_text else ""
     async with SLOTS.place(ctx.kernel.authority.fleet.root(ctx.principal.id)):
         try:
-            fetched = await Fetcher(access, _rules(ctx)).fetch(url, method)
+            fetched = await Fetcher((access.hosts, *_rules(ctx)), private=access.private).fetch(
+                url, method
+            )
         except DeniedError as error:
             await _write_down(ctx, url, error)
             raise

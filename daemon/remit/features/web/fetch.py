@@ -23,7 +23,7 @@ import msgspec
 from remit import __version__
 from remit.errors import DeniedError, FetchError, InvalidDataError
 from remit.features.web.target import CheckedBackend, Target, parse_target
-from remit.model.paths import HostRules, WebAccess
+from remit.model.paths import HostRules
 
 Method = Literal["GET", "HEAD"]
 Cut = Literal["", "time", "size", "broken"]
@@ -260,22 +260,22 @@ class Fetcher:
 
     def __init__(
         self,
-        access: WebAccess,
         rules: Sequence[HostRules] = (),
         *,
+        private: bool = False,
         bounds: Bounds | None = None,
         backend: Callable[[], httpcore.AsyncNetworkBackend] | None = None,
     ) -> None:
         """Prepare.
 
         Args:
-            access: what the operator allows at all.
-            rules: what holds for this caller besides; each must agree.
+            rules: those of the operator and of this caller; each must agree.
+            private: also loopback and private networks, on any port.
             bounds: how long and how much.
             backend: makes connections; tests bring their own.
         """
-        self._private = access.private
-        self._rules = (access.hosts, *rules)
+        self._private = private
+        self._rules = tuple(rules)
         self._bounds = bounds or Bounds()
         self._backend = backend or self._checked
 

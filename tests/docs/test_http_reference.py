@@ -3,9 +3,9 @@
 import msgspec
 from tests.docs.pages import ROOT, codes, rows, sections
 
-from remit.faces.http.limits import HttpLimits
 from remit.faces.http.operations import OPERATIONS
 from remit.faces.http.responses import STATUS
+from remit.faces.http.server import HttpLimits
 
 PAGE = sections(ROOT / "docs" / "reference" / "http.md")
 

@@ -16,7 +16,7 @@ from tests.docs.pages import ROOT, blocks, codes, rows, sections
 import remit.errors
 import remit_client.errors
 from remit.app.features import event_modules
-from remit.app.schemas import capability_schema, composition_schema
+from remit.cli.definitions import capability_schema, composition_schema
 from remit.cli.main import remit as command_line
 from remit.config.definitions.capabilities import CAPABILITY_FIELDS, MOUNT
 from remit.config.definitions.compositions import COMPONENTS

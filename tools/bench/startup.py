@@ -2,7 +2,8 @@
 
 Every program runs with byte code that is compiled already, as after an installation; ratios are
 against `python -c pass` in the same run. A row shows the best of many runs, its note their median.
-The floor is what the libraries of every command cost before a line of remit runs.
+The floor is what the libraries of every command cost before a line of remit runs. What only the
+gate installs is hidden where a library would import it: structlog imports rich when it is there.
 """
 
 import os
@@ -17,7 +18,6 @@ from pathlib import Path
 from report import ROOT, Report, arguments
 
 RUNS = 21
-IMPORTS = 7
 MOST_CPU, MOST_SECONDS, MOST_IDLE, MOST_IDLE_HTTP = 6.0, 0.25, 45.0, 60.0
 QUESTIONS = {
     "can": ("can", "base_multi_agent", "agent:spawn"),
@@ -43,6 +43,7 @@ finally:
     sys.stderr.write(f"{len(sys.modules)} {own}")
 """
 _SETTLED = 2.0
+_ONLY_FOR_THE_GATE = ("rich",)
 
 
 class Site:
@@ -51,34 +52,32 @@ class Site:
     def __init__(self, folder: Path) -> None:
         self.script = folder / "remit"
         self.script.write_text(_SCRIPT)
+        hidden = folder / "hidden"
+        hidden.mkdir()
+        for name in _ONLY_FOR_THE_GATE:
+            (hidden / f"{name}.py").write_text('raise ImportError("hidden")')
         self.env = {
             "PATH": os.environ["PATH"],
             "HOME": str(folder),
             "REMIT_HOME": str(folder / "home"),
-            "PYTHONPATH": f"{ROOT / 'daemon'}:{ROOT / 'socket_client'}",
+            "PYTHONPATH": f"{hidden}:{ROOT / 'daemon'}:{ROOT / 'socket_client'}",
             "PYTHONPYCACHEPREFIX": str(folder / "compiled"),
         }
 
     def cpu(self, words: Sequence[str]) -> tuple[float, float]:
         """The CPU milliseconds of a program in its best run, and in the middle one."""
         self._once(words)
-        return _best_and_median([self._once(words)[0] for _ in range(RUNS)])
+        found = [self._once(words) for _ in range(RUNS)]
+        return min(found), statistics.median(found)
 
-    def wall(self, words: Sequence[str]) -> tuple[float, float]:
-        """The same for the milliseconds that pass."""
-        self._once(words)
-        return _best_and_median([self._once(words)[1] for _ in range(IMPORTS)])
-
-    def _once(self, words: Sequence[str]) -> tuple[float, float]:
+    def _once(self, words: Sequence[str]) -> float:
         quiet = [(os.POSIX_SPAWN_OPEN, one, os.devnull, os.O_WRONLY, 0) for one in (1, 2)]
-        begun = time.perf_counter()
         command = [sys.executable, *words]
         pid = os.posix_spawn(sys.executable, command, self.env, file_actions=quiet)
         _, status, used = os.wait4(pid, 0)
-        passed = time.perf_counter() - begun
         if status:
             raise SystemExit(f"{' '.join(words)} ended with {os.waitstatus_to_exitcode(status)}")
-        return (used.ru_utime + used.ru_stime) * 1000, passed * 1000
+        return (used.ru_utime + used.ru_stime) * 1000
 
     def modules(self, words: Sequence[str]) -> tuple[int, int]:
         """How many modules a command has imported at its end, and how many of them are ours."""
@@ -109,10 +108,6 @@ class Site:
         return int(status.partition("VmRSS:")[2].split()[0]) / 1024
 
 
-def _best_and_median(found: list[float]) -> tuple[float, float]:
-    return min(found), statistics.median(found)
-
-
 def questions(report: Report, site: Site, nothing: tuple[float, float]) -> None:
     """The CPU of each question, and of the libraries that all of them import."""
     best, median = site.cpu(["-c", FLOOR])
@@ -128,14 +123,14 @@ def questions(report: Report, site: Site, nothing: tuple[float, float]) -> None:
 
 def daemon(report: Report, site: Site, nothing: tuple[float, float]) -> None:
     """What the daemon costs before anybody asks it anything."""
-    best, median = site.wall(["-c", "import remit.app.daemon"])
+    best, median = site.cpu(["-c", "import remit.app.daemon"])
     report.judged(
         "import of the daemon",
         "python -c pass",
         best / nothing[0],
         budget=f"<= {MOST_SECONDS * 1000:.0f} ms",
         met=best <= MOST_SECONDS * 1000,
-        note=f"{best:.0f} ms, median {median:.0f} ms",
+        note=f"{best:.0f} ms of CPU, median {median:.0f} ms",
     )
     site.idle("--http", "127.0.0.1:0")  # what it imports is compiled in this run
     own = site.idle()
@@ -160,8 +155,9 @@ def main() -> int:
     report = Report("Start-up and memory")
     with tempfile.TemporaryDirectory() as folder:
         site = Site(Path(folder))
-        questions(report, site, site.cpu(["-c", "pass"]))
-        daemon(report, site, site.wall(["-c", "pass"]))
+        nothing = site.cpu(["-c", "pass"])
+        questions(report, site, nothing)
+        daemon(report, site, nothing)
     return report.finish(options.json)
 
 

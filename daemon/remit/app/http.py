@@ -9,8 +9,7 @@ import msgspec
 from remit.config.settings.table import Settings
 from remit.faces.http.endpoints import probes_of
 from remit.faces.http.face import serve
-from remit.faces.http.limits import HttpLimits
-from remit.faces.http.server import address_of, is_loopback
+from remit.faces.http.server import HttpLimits, address_of, is_loopback
 from remit.faces.mcp.admission import Admission
 from remit.faces.mcp.endpoint import McpEndpoint
 from remit.kernel.authority.revision import Authority

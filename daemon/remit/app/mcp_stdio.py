@@ -5,7 +5,9 @@ the daemon's door. For a profile an agent is made that lives as long as the host
 """
 
 import os
+import platform
 import re
+import secrets
 import signal
 from collections.abc import AsyncGenerator, Generator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
@@ -14,15 +16,21 @@ from typing import Any
 
 import anyio
 import msgspec
+import structlog
 
 from remit.config.settings.home import Home
 from remit.config.settings.lock import running_pid
 from remit.config.settings.table import Settings
 from remit.errors import InvalidDataError, NotFoundError, RemitError, with_code
-from remit.faces.mcp.caller import agent_of_host
-from remit_client.client import connect
+from remit_client.client import Client, connect
 from remit_client.errors import RemitError as ClientError
 from remit_client.keys import Key, load_key
+
+log = structlog.get_logger()
+
+_END_SECONDS = 5.0
+_MARK = f"remit mcp on {platform.node()[:64]}, process "
+"""A number of a process says nothing about one of another machine."""
 
 
 class Who(msgspec.Struct, frozen=True):
@@ -79,7 +87,7 @@ async def identity(settings: Settings, who: Who) -> AsyncGenerator[Key]:
         own = None if mine is None else load_key(mine)
         async with connect(**_way(settings, mine)) as client:
             server = _server(settings, own)
-            async with agent_of_host(client, who.profile) as credentials:
+            async with _agent_of_host(client, who.profile) as credentials:
                 yield Key(**credentials, **server)
         return
     path = _own_key(who) or _key_file(Home(settings.home), who.agent)
@@ -137,3 +145,51 @@ def _own_errors() -> Generator[None]:
         if isinstance(cause, RemitError):
             raise cause from None
         raise
+
+
+@asynccontextmanager
+async def _agent_of_host(client: Client, profile: str) -> AsyncGenerator[dict[str, str]]:
+    """An agent with a profile that lives as long as the block; gives its name and its keys."""
+    await _end_abandoned(client)
+    name = f"mcp-{re.sub('[^a-z0-9_-]', '-', profile.lower())[:40]}-{secrets.token_hex(3)}"
+    answer = await client.call(
+        "agent:spawn",
+        {"agent_id": name, "profile": profile, "name": f"{_MARK}{os.getpid()}", "launch": {}},
+    )
+    keys = {half: answer["credentials"][half] for half in ("public_key", "secret_key")}
+    try:
+        yield {"name": name, **keys}
+    finally:
+        with anyio.move_on_after(_END_SECONDS, shield=True):
+            await _end(client, name)
+
+
+async def _end(client: Client, name: str) -> None:
+    try:
+        await client.call("agent:terminate", {"agent_id": name})
+    except ClientError as error:  # it goes with the next one that starts
+        log.warning("mcp_agent_not_ended", agent=name, problem=error.message)
+
+
+async def _end_abandoned(client: Client) -> None:
+    """End the agents of processes that were killed before they could."""
+    try:
+        page = await client.call("agent:list", {"limit": 1000})
+    except ClientError:
+        return
+    for one in page["items"]:
+        mark = str(one.get("name", ""))
+        if mark.startswith(_MARK) and not _is_alive(mark.removeprefix(_MARK)):
+            await _end(client, one["agent_id"])
+
+
+def _is_alive(pid: str) -> bool:
+    if not pid.isdigit():
+        return True
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        return True
+    return True

@@ -3,12 +3,12 @@
 import shlex
 import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 
-from remit.app.schemas import SCHEMAS
 from remit.app.workbench import open_workbench
 from remit.cli.options import SharedOptions, with_definition_options, with_options
 from remit.cli.outcome import (
@@ -22,6 +22,8 @@ from remit.cli.outcome import (
     say_hint,
     say_source,
 )
+from remit.config.definitions.capabilities import CAPABILITY_FILE
+from remit.config.definitions.compositions import composition_kind
 from remit.config.definitions.launchers import Commands, launcher_warnings
 from remit.config.migrate.migrate import migrate as migrate_profile
 from remit.config.migrate.rewrite import rewrite_composition
@@ -30,10 +32,53 @@ from remit.config.settings.lock import mismatches, other_settings, plain, served
 from remit.config.settings.table import SETTINGS
 from remit.config.strict.yaml import Mapping, parse_yaml
 from remit.errors import InvalidDataError, NotFoundError
+from remit.features.cards.card import CARD
+from remit.features.skills.manifest_file import MANIFEST
+from remit.features.upstreams.file import UPSTREAM_FILE
 from remit.model.names import did_you_mean
 from remit.policy.graph.graph import picture, to_dot, to_mermaid
 from remit.policy.graph.svg import to_svg
 from remit.policy.lint import lint as find_drift
+
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+# ---- the files that people write, for editors ----
+
+
+def capability_schema() -> dict[str, Any]:
+    """The schema of capabilities.yaml."""
+    return {"$schema": _DIALECT, "title": "capabilities.yaml"} | CAPABILITY_FILE.schema()
+
+
+def composition_schema() -> dict[str, Any]:
+    """The schema of a composition."""
+    kind = composition_kind(lambda _component, _source, _report: None)
+    return {"$schema": _DIALECT, "title": "a remit composition"} | kind.schema()
+
+
+def manifest_schema() -> dict[str, Any]:
+    """The schema of CAPABILITY.yaml."""
+    return {"$schema": _DIALECT, "title": "CAPABILITY.yaml"} | MANIFEST.schema()
+
+
+def card_schema() -> dict[str, Any]:
+    """The schema of a card's frontmatter."""
+    return {"$schema": _DIALECT, "title": "the frontmatter of a card"} | CARD.schema()
+
+
+def upstream_schema() -> dict[str, Any]:
+    """The schema of upstreams.yaml."""
+    return {"$schema": _DIALECT, "title": "upstreams.yaml"} | UPSTREAM_FILE.schema()
+
+
+SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {
+    "capability": capability_schema,
+    "composition": composition_schema,
+    "manifest": manifest_schema,
+    "card": card_schema,
+    "upstreams": upstream_schema,
+}
 
 
 @click.command()

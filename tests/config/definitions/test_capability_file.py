@@ -5,7 +5,7 @@ import yaml
 from jsonschema import Draft202012Validator
 from tests.policy.texts import files_of, told
 
-from remit.app.schemas import capability_schema
+from remit.cli.definitions import capability_schema
 from remit.config.definitions.capabilities import CAPABILITY_FIELDS
 from remit.config.definitions.files import parse_definitions
 from remit.model.capability import Capability, Mount

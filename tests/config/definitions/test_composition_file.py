@@ -5,7 +5,7 @@ import yaml
 from jsonschema import Draft202012Validator
 from tests.policy.texts import files_of, told
 
-from remit.app.schemas import composition_schema
+from remit.cli.definitions import composition_schema
 from remit.config.definitions.files import parse_definitions
 from remit.model.composition import Composition
 from remit.model.limits import Limits

@@ -6,7 +6,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from tests.policy.texts import CAPABILITIES, refused, told
 
-from remit.app.schemas import composition_schema
+from remit.cli.definitions import composition_schema
 
 
 @pytest.mark.parametrize(

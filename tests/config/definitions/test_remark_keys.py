@@ -11,7 +11,7 @@ from tests.fakes import Desk, built_in_handlers, texts
 from tests.policy.catalogues import World, definitions_of, universe_of_world, worlds
 from tests.policy.texts import CAPABILITIES, compiled, refused, told
 
-from remit.app.schemas import capability_schema, composition_schema
+from remit.cli.definitions import capability_schema, composition_schema
 from remit.config.definitions.capabilities import MAX_METADATA_BYTES, MAX_METADATA_DEPTH
 from remit.policy.compile import compile_definitions
 

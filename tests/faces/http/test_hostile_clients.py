@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from tests.faces.http.world import PATIENCE, World, everything, served
 
 from remit.faces.http.gateway import read_object
-from remit.faces.http.limits import HttpLimits
 from remit.faces.http.responses import ProblemError
+from remit.faces.http.server import HttpLimits
 
 HOST = "Host: localhost"
 

@@ -5,7 +5,7 @@ import pytest
 from tests.acceptance.site import PATIENCE
 from tests.faces.http.world import World, everything, served
 
-from remit.faces.http.limits import HttpLimits
+from remit.faces.http.server import HttpLimits
 from remit.features.messages.mailbox import Mailbox
 
 HOST = "Host: localhost"

@@ -14,7 +14,7 @@ from tests.fakes import Desk, built_in_handlers, starter_files
 from remit.app.http import request_type
 from remit.faces.http.face import HttpFace, serve
 from remit.faces.http.gateway import Probes
-from remit.faces.http.limits import HttpLimits
+from remit.faces.http.server import HttpLimits
 
 PATIENCE = 10.0
 

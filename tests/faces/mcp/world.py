@@ -15,7 +15,7 @@ from tests.fakes import Desk, built_in_handlers, starter_files
 from remit.app.http import MCP_PATH
 from remit.faces.http.face import serve
 from remit.faces.http.gateway import Probes
-from remit.faces.http.limits import HttpLimits
+from remit.faces.http.server import HttpLimits
 from remit.faces.mcp.admission import Admission
 from remit.faces.mcp.endpoint import McpEndpoint
 from remit.model.principal import Cause

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from remit.app.schemas import manifest_schema
+from remit.cli.definitions import manifest_schema
 from remit.config.strict.kinds import Report
 from remit.errors import Problem
 from remit.features.skills.manifest_file import read_manifest_file

@@ -5,7 +5,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from remit.app.schemas import SCHEMAS
+from remit.cli.definitions import SCHEMAS
 from remit.config.settings.home import Home
 from remit.config.settings.load import load_settings
 from remit.errors import DefinitionError

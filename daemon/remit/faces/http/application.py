@@ -22,7 +22,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from remit.faces.http.endpoints import IS_HEAD
 from remit.faces.http.gateway import AT_END, Exchange, Gateway
-from remit.faces.http.limits import HttpLimits, HttpStats
 from remit.faces.http.openapi import Operation, RequestType, document, page
 from remit.faces.http.operations import OPERATIONS
 from remit.faces.http.responses import (
@@ -35,7 +34,7 @@ from remit.faces.http.responses import (
     problem_body,
     respond_problem,
 )
-from remit.faces.http.server import ABORT, HostNames
+from remit.faces.http.server import ABORT, HostNames, HttpLimits, HttpStats
 from remit_client.wire import Failure
 
 log = structlog.get_logger()

@@ -14,9 +14,8 @@ from starlette.responses import Response, StreamingResponse
 
 from remit.errors import RemitError
 from remit.faces.http.gateway import Exchange, Probes, read_object
-from remit.faces.http.limits import HttpStats
 from remit.faces.http.responses import JSON, ProblemError, problem, respond, respond_tagged
-from remit.faces.http.server import ABORT
+from remit.faces.http.server import ABORT, HttpStats
 from remit.kernel.dispatch.context import Kernel
 
 IS_HEAD = "remit_is_head"

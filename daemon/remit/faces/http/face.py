@@ -13,9 +13,8 @@ import structlog
 
 from remit.faces.http.application import make_application
 from remit.faces.http.gateway import Gateway, Probes
-from remit.faces.http.limits import HttpLimits
 from remit.faces.http.openapi import RequestType
-from remit.faces.http.server import HostNames, HttpServer, bind, is_loopback, url_of
+from remit.faces.http.server import HostNames, HttpLimits, HttpServer, bind, is_loopback, url_of
 from remit.faces.http.streams import Stream
 from remit.kernel.bus.delivery import Post
 from remit.kernel.dispatch.call import Door, Guard

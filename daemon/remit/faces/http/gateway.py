@@ -13,9 +13,9 @@ import anyio
 import msgspec
 from starlette.requests import Request
 
-from remit.faces.http.limits import AUDIENCE, HttpLimits, HttpStats
 from remit.faces.http.openapi import Operation
 from remit.faces.http.responses import JSON, SLOW_BODY, ProblemError, problem
+from remit.faces.http.server import HttpLimits, HttpStats
 from remit.faces.http.streams import Streams
 from remit.kernel.dispatch.call import Call, Door, Guard, Job
 from remit.kernel.dispatch.limits import Running
@@ -23,6 +23,8 @@ from remit.model.principal import Bearer
 from remit_client.wire import Answer, Failure
 from remit_client.wire import Request as EventRequest
 
+AUDIENCE = "http"
+"""Tokens that were made for another face do not count here."""
 AT_END = "remit_at_end"
 """The scope key of what is to be done once the answer is sent, or the client is gone."""
 

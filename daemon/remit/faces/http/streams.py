@@ -12,8 +12,8 @@ import anyio
 import anyio.lowlevel
 import msgspec
 
-from remit.faces.http.limits import HttpLimits, HttpStats
 from remit.faces.http.responses import problem
+from remit.faces.http.server import HttpLimits, HttpStats
 from remit.kernel.dispatch.call import Guard
 from remit.model.event import Notice
 from remit.model.principal import Bearer

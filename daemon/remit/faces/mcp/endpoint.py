@@ -4,6 +4,7 @@ A request is somebody's by the bearer token that it shows, each one anew. The li
 when the first request arrives: it costs a second and 40 MB that others need not pay.
 """
 
+import math
 from collections.abc import AsyncGenerator, Callable, Collection, Generator
 from contextlib import asynccontextmanager, contextmanager
 from types import SimpleNamespace
@@ -16,16 +17,17 @@ from anyio.abc import TaskGroup
 
 from remit.faces.http.server import ABORT
 from remit.faces.mcp.admission import OWNER, Admission, Refusal, session_of
-from remit.faces.mcp.caller import DoorCaller
-from remit.kernel.dispatch.call import Door
+from remit.kernel.dispatch.call import Call, Door
 from remit.kernel.dispatch.context import Kernel
 from remit.kernel.dispatch.limits import Running
-from remit.model.principal import Bearer, Token
+from remit.model.principal import Bearer, Principal, Token
+from remit_client.wire import Answer, Failure, Request
 
 if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
     from remit.faces.mcp.server import McpServer
+    from remit.faces.mcp.tools import OnProgress, Place
 
 log = structlog.get_logger()
 
@@ -33,6 +35,7 @@ CALLER = "remit_caller"
 """Where the caller of a request stands in its scope."""
 MOST_SESSIONS = 10_000
 _SESSION_SECONDS = 1_800.0
+_CANCELLED = Failure("cancelled", "the call was ended before it was done")
 _TOO_MANY = Refusal(429, "this agent has too many sessions open; close some with DELETE")
 
 
@@ -202,6 +205,58 @@ class McpEndpoint:
             most_of_one=self._sessions_each,
         )
         return _Serving(served, sessions)
+
+
+class DoorCaller:
+    """A caller inside of the daemon; each request is decided anew by the dispatcher."""
+
+    def __init__(
+        self,
+        door: Door,
+        principal: Principal,
+        running: Running,
+        *,
+        session: str | None = None,
+        token: str = "",
+        deadline: float = math.inf,
+    ) -> None:
+        """Wire the parts.
+
+        Args:
+            door: where it asks.
+            principal: who it is.
+            running: what runs for whom.
+            session: the session that narrows its calls.
+            token: by which it came in; its calls end with it.
+            deadline: when that ends at the latest.
+        """
+        self.name = principal.id
+        self.place: Place = (principal.id, session)
+        self._door = door
+        self._principal = principal
+        self._running = running
+        self._token = token
+        self._deadline = deadline
+
+    async def ask(
+        self, event: str, data: Any = None, *, progress: "OnProgress | None" = None
+    ) -> Answer:
+        """The answer of an event."""
+        if self._running.is_full(self.name):
+            message = f"{self._running.limit} calls of {self.name!r} are under way"
+            details = {"limit": "in_flight", "retry_after": 1.0}
+            failure = Failure("limit_exceeded", message, "wait for some answers", details)
+            return Answer(0, ok=False, error=failure)
+        request = Request(0, event, data, self.place[1])
+        outcome = self._door.submit(Call(self._principal, request, progress=progress))
+        if isinstance(outcome, Answer):
+            return outcome
+        answer = Answer(0, ok=False, error=_CANCELLED)
+        with self._running.held(self.name, mark=self._token, deadline=self._deadline) as scope:
+            answer = await outcome.run()
+        if scope.cancelled_caught:
+            log.info("mcp_call_ended", caller=self.name, event_name=event)
+        return answer
 
 
 class McpSessions:

@@ -28,7 +28,7 @@ from mcp_types import (
 )
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from remit.faces.mcp.caller import McpCaller, Place
+from remit.faces.mcp.tools import McpCaller, Place
 
 log = structlog.get_logger()
 

@@ -26,12 +26,12 @@ from mcp_types import (
 from opentelemetry.trace import ProxyTracerProvider, get_tracer_provider
 
 from remit import __version__
-from remit.faces.mcp.caller import McpCaller
 from remit.faces.mcp.listeners import SKILL_LIST, TOOL_LIST, Anything, Listeners
 from remit.faces.mcp.skills import serve_skills, skills_of
 from remit.faces.mcp.tools import (
     COMPLETE,
     REVISION,
+    McpCaller,
     Tool,
     Toolset,
     Wire,

@@ -13,7 +13,6 @@ from mcp.shared.exceptions import MCPError
 
 from remit.config.strict.frontmatter import split_frontmatter
 from remit.errors import RemitError
-from remit.faces.mcp.caller import McpCaller
 from remit.faces.mcp.listeners import SKILL_LIST, Anything, Listeners
 from remit.faces.mcp.skill_shapes import (
     SKILL_FILE,
@@ -31,6 +30,7 @@ from remit.faces.mcp.skill_shapes import (
     resource,
     shown,
 )
+from remit.faces.mcp.tools import McpCaller
 from remit.kernel.dispatch.own_requests import SKILLS
 from remit_client.errors import RemitError as ClientError
 from remit_client.errors import error_of

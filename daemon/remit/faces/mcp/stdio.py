@@ -17,10 +17,14 @@ import anyio
 import anyio.to_thread
 from mcp.server.stdio import stdio_server
 
-from remit.faces.mcp.caller import SocketCaller
 from remit.faces.mcp.server import McpServer
+from remit.faces.mcp.tools import OnProgress, Place
 from remit_client.client import Client
+from remit_client.errors import RemitError as ClientError
+from remit_client.wire import Answer, Failure
 
+_CALL_SECONDS = 3_600.0
+"""The daemon ends every call much earlier; this only bounds the wait for a daemon that hangs."""
 _LONGEST = 16 << 20
 """Bytes of one message; a longer one is no message of a host in its right mind."""
 _PIECE = 65_536
@@ -49,6 +53,25 @@ async def serve_stdio(client: Client, name: str) -> None:
         tasks.start_soon(_cancel_at, writer.gone, tasks.cancel_scope)
         await served.server.run(received, sent, served.server.create_initialization_options())
         tasks.cancel_scope.cancel()
+
+
+class SocketCaller:
+    """A caller beside the daemon: its key opened the connection."""
+
+    def __init__(self, client: Client, name: str) -> None:
+        self.name = name
+        self.place: Place = (name, None)
+        self._client = client
+
+    async def ask(
+        self, event: str, data: Any = None, *, progress: OnProgress | None = None
+    ) -> Answer:
+        """The answer of an event."""
+        try:
+            return await self._client.ask(event, data, timeout=_CALL_SECONDS, on_progress=progress)
+        except ClientError as error:
+            failure = Failure(error.code, error.message, error.hint, dict(error.details))
+            return Answer(0, ok=False, error=failure)
 
 
 class LineReader:

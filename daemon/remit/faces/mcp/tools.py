@@ -6,10 +6,10 @@ stands in the list; the rest is found by asking. A result has a form for a model
 for a program to use.
 """
 
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Protocol
 
 import anyio
 import msgspec
@@ -17,12 +17,14 @@ from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS
 
-from remit.faces.mcp.caller import McpCaller, OnProgress
 from remit.kernel.dispatch.own_requests import TOOL, TOOLS
 from remit.kernel.dispatch.tool_list import host_tools
 from remit.model.descriptor import CALL_TOOL, DESCRIPTOR_KINDS, META_TOOL, tool_id
 from remit_client.wire import Answer, Failure, Progress
 
+OnProgress = Callable[[Progress], None]
+Place = tuple[str, str | None]
+"""A name and the session that narrows its calls."""
 Wire = dict[str, Any]
 """A tool as it stands in `tools/list`."""
 _EMPTY = MappingProxyType({"tools": (), "exposure": "all", "searchable": False})
@@ -37,6 +39,23 @@ COMPLETE = {"resultType": "complete"}
 """What every result says from 2026-07-28 on; earlier eras drop it."""
 _WAITING = 64
 """Reports that wait for a slow host; later ones are dropped, the result is not."""
+
+
+class McpCaller(Protocol):
+    """Somebody who asks."""
+
+    @property
+    def name(self) -> str:
+        """Who it is."""
+
+    @property
+    def place(self) -> Place:
+        """Who it is, and where: in a session less may be listed."""
+
+    async def ask(
+        self, event: str, data: Any = None, *, progress: OnProgress | None = None
+    ) -> Answer:
+        """The answer of an event, good or bad; raises nothing of its own."""
 
 
 class Tool(msgspec.Struct, frozen=True, eq=False):

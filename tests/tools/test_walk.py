@@ -10,14 +10,14 @@ import pytest
 
 # As measured last: a walk that becomes shorter lowers its number. The goals stand in the tool.
 FILES = {
-    "check": 9,
-    "why": 23,
-    "reload": 41,
+    "check": 8,
+    "why": 21,
+    "reload": 38,
     "upstream": 25,
     "discover": 29,
     "inject": 25,
-    "set": 24,
-    "spawn": 43,
+    "set": 21,
+    "spawn": 38,
 }
 
 

@@ -8,7 +8,8 @@ import pytest
 from tests.stores import SqliteStore
 
 from remit.errors import LimitError, StoreError
-from remit.features.state.store import StateQuota
+from remit.features.state.store import StateQuota, StateRows
+from remit.kernel.store.database import Database
 
 TWO = StateQuota(keys=2)
 
@@ -47,3 +48,14 @@ async def test_what_a_lost_transaction_wrote_counts_for_nothing(tmp_path: Path) 
         await store.state_set("e", 1, "ann", quota=TWO)
         with pytest.raises(LimitError):
             await store.state_set("f", 1, "ann", quota=TWO)
+
+
+async def test_whoever_looks_at_a_database_remembers_the_same(tmp_path: Path) -> None:
+    async with Database(str(tmp_path / "remit.db")) as database:
+        first, second = StateRows(database), StateRows(database)
+        await first.state_set("a", 1, "ann", quota=TWO)
+        await second.state_set("b", 1, "ann", quota=TWO)
+        with pytest.raises(LimitError):
+            await first.state_set("c", 1, "ann", quota=TWO)
+        await second.state_delete("a")
+        await first.state_set("c", 1, "ann", quota=TWO)

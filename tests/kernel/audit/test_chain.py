@@ -13,6 +13,8 @@ from tests.stores import SqliteStore
 
 from remit.errors import ConflictError, StoreError
 from remit.kernel.audit.chain import AuditRow, AuditVerdict, check_entry
+from remit.kernel.audit.store import AuditRows
+from remit.kernel.store.database import Database
 
 GUARDS = (
     "audit_is_never_changed",
@@ -246,3 +248,12 @@ async def test_what_is_rolled_back_between_two_rows_does_not_break_the_chain(
         verdict = await store.audit_verify(expected_head=first.hash)
         kept = 4 if failure is ZeroDivisionError else 2
         assert (verdict.ok, verdict.rows, last.seq) == (True, kept, kept)
+
+
+async def test_whoever_looks_at_a_database_writes_one_chain(tmp_path: Path) -> None:
+    async with Database(str(tmp_path / "remit.db")) as database:
+        looks = [AuditRows(database), AuditRows(database)]
+        for number in range(6):
+            row = await looks[number % 2].audit_append(audit_entry(number))
+            assert row.seq == number + 1
+        assert (await AuditRows(database).audit_verify()).ok

@@ -9,8 +9,10 @@ from tests.fakes import Desk, texts
 
 from remit.app.store import Store
 from remit.errors import HandlerError, RemitError
+from remit.features.state.store import StateRows
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.registry import Registry
+from remit.kernel.store.rows import BlobRows
 from remit.model.grant import Grant, SessionKey
 from remit.model.principal import Principal
 from remit.policy.catalogue import Catalogue
@@ -102,6 +104,20 @@ async def test_what_is_asked_for_by_type_is_filled_in_and_is_no_field(registry: 
         answer = await served.answer("user", "lab:all", {"key": "a", name: {"owner": "eve"}})
         assert answer.error is not None
         assert answer.error.code == "invalid_data"
+
+
+async def test_a_class_of_rows_is_filled_in_too_with_those_of_this_database(
+    registry: Registry,
+) -> None:
+    @registry.event_handler("lab:keep", capability="lab")
+    async def keep(rows: StateRows, blobs: BlobRows, key: str) -> bool:
+        await rows.state_set(key, 1, "lab")
+        return blobs.database is rows.database
+
+    served = desk(registry)
+    assert await served.ask("user", "lab:keep", {"key": "a"}) is True
+    assert await served.store.state_get("a") is not None
+    assert set(registry.handlers()["lab:keep"].input_schema["properties"]) == {"key"}
 
 
 async def test_a_whole_request_stands_beside_what_is_filled_in(registry: Registry) -> None:

@@ -8,7 +8,7 @@ import pytest
 from tests.stores import SqliteStore
 
 from remit.errors import StoreError
-from remit.kernel.store.schema import Migration, migrate, read_migrations
+from remit.kernel.store.database import Migration, migrate, read_migrations
 
 FIRST = Migration(
     1, "0001_one", "CREATE TABLE one (a TEXT);\n-- a; comment\nCREATE TABLE two (b TEXT);"

@@ -7,12 +7,11 @@ in the database would cost more than the write itself.
 
 import sqlite3
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from remit.errors import ConflictError, InvalidDataError, LimitError, TooLargeError
-from remit.kernel.store.database import Database
 from remit.kernel.store.rows import (
     MAX_VALUE_BYTES,
     PAGE_BYTES,
@@ -26,6 +25,9 @@ from remit.kernel.store.rows import (
     shown_value,
 )
 from remit_client.values import misfit
+
+if TYPE_CHECKING:
+    from remit.kernel.store.database import Database
 
 Connection = sqlite3.Connection
 
@@ -89,7 +91,7 @@ class StateQuota(msgspec.Struct, frozen=True):
 class StateRows(Rows):
     """The shared state: JSON values under text keys."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: "Database") -> None:
         super().__init__(database)
         self._usage = database.memory(StateUsage)
 

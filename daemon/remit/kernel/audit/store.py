@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import anyio
 from anyio import to_thread
@@ -32,7 +32,6 @@ from remit.kernel.audit.chain import (
     walk_chunk,
 )
 from remit.kernel.audit.head import HeadKeeper
-from remit.kernel.store.database import Database
 from remit.kernel.store.rows import (
     PAGE_BYTES,
     PAGE_LIMIT,
@@ -42,6 +41,9 @@ from remit.kernel.store.rows import (
     check_text,
     check_time,
 )
+
+if TYPE_CHECKING:
+    from remit.kernel.store.database import Database
 
 Connection = sqlite3.Connection
 
@@ -59,7 +61,7 @@ UPDATE audit_anchor SET seq = :seq, hash = (SELECT hash FROM audit WHERE seq = :
 class AuditRows(Rows):
     """The log of what mattered. It only grows, and each row vouches for the one before it."""
 
-    def __init__(self, database: Database, *, head: HeadKeeper | None = None) -> None:
+    def __init__(self, database: "Database", *, head: HeadKeeper | None = None) -> None:
         """Look at the audit of a database.
 
         Args:

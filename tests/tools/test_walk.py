@@ -14,7 +14,7 @@ FILES = {
     "why": 21,
     "reload": 38,
     "upstream": 25,
-    "discover": 29,
+    "discover": 28,
     "inject": 25,
     "set": 21,
     "spawn": 38,

@@ -1,14 +1,14 @@
 """Cards as a file among others: where it goes, what it may not break, what it leaves alone."""
 
 import re
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from remit.errors import InvalidDataError
-from remit.features.cards.views import FILE, HEADING, OTHER_FILE, POSITIONS, injected, rendered
+from remit.features.cards.views import FILE, HEADING, OTHER_FILE, Position, injected, rendered
 
 TEXT = rendered([("Mail", "Mail goes out by the relay.")])
 
@@ -107,7 +107,7 @@ def test_no_card_can_close_the_fence_or_open_another(cards: list[tuple[str, str]
 
 @given(
     st.lists(st.sampled_from(["AGENTS.md", "a/agents.md", FILE, OTHER_FILE, "x"]), max_size=6),
-    st.sampled_from(POSITIONS),
+    st.sampled_from(get_args(Position)),
 )
 def test_the_files_that_came_in_go_out_unchanged_and_in_order(
     names: list[str], position: Any

@@ -11,7 +11,7 @@ import re2
 from remit.features.scan import rules as module
 from remit.features.scan.rules import ADVICE, ScanRule, ScanRulesError, all_rules, parse_rules
 from remit.features.scan.scanner import RuleEngine, scan
-from remit.features.scan.views import fold_pattern, plain
+from remit.features.scan.text_view import fold_pattern, plain
 
 RULES = [pytest.param(rule, id=rule.id) for rule in all_rules()]
 RULE = """

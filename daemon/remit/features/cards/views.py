@@ -30,7 +30,6 @@ _WARNING = (
 _NEIGHBOUR = "agents.md"
 
 Position = Literal["after_agents", "first", "last"]
-POSITIONS: tuple[Position, ...] = ("after_agents", "first", "last")
 File = Mapping[str, Any]
 
 

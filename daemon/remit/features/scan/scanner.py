@@ -26,7 +26,7 @@ from remit.features.scan.rules import (
     all_rules,
     severity_of,
 )
-from remit.features.scan.views import (
+from remit.features.scan.text_view import (
     TextView,
     decoded_chunks,
     fold_pattern,

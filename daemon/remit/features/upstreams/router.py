@@ -263,7 +263,6 @@ class UpstreamRouter:
         is_shown = listed is None or listed.get(tool) == mark
         return is_shown and self._trusted.get(server, {}).get(tool) == mark
 
-    @property
     def unavailable(self) -> dict[str, str]:
         """The servers that do not answer now, and why."""
         states = ((name, client.health) for name, client in self._clients.items())

@@ -71,7 +71,7 @@ def _build(kernel: Kernel, startup: Startup) -> None:
         tell=kernel.delivery.publish,
         clock=kernel.wall_clock,
     )
-    kernel.unavailable = lambda: upstreams.router.unavailable
+    kernel.unavailable = upstreams.router.unavailable
     kernel.obstacle = lambda event: upstream_obstacle(
         {name: (one.upstream, one.known) for name, one in upstreams.servers.items()}, event
     )

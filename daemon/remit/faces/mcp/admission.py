@@ -7,15 +7,17 @@ without one are admitted, the name of the host and of the page must be this mach
 import re
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from remit.errors import SettingsError
 from remit.faces.http.gateway import bearer_of
-from remit.kernel.authority.keyring import KeyRing
 from remit.model.paths import HostRules
 from remit.model.principal import RESERVED, Bearer, Principal, Token
+
+if TYPE_CHECKING:
+    from remit.kernel.authority.keyring import KeyRing
 
 OWNER = "{}#{}"
 """Whose a session is: a name and a serial, as who takes the name later is somebody else."""
@@ -56,7 +58,7 @@ class Admission:
 
     def __init__(
         self,
-        keyring: KeyRing,
+        keyring: "KeyRing",
         *,
         is_local: bool,
         origins: Iterable[str] = (),

@@ -21,8 +21,7 @@ from remit.kernel.authority.keyring import KeyRing
 from remit.kernel.authority.revision import Authority, HandlerTable
 from remit.kernel.dispatch.dispatcher import Dispatcher
 from remit.kernel.dispatch.handler import Handler
-from remit.kernel.dispatch.loading import load_handlers
-from remit.kernel.dispatch.registry import REGISTRY
+from remit.kernel.dispatch.registry import REGISTRY, load_handlers
 from remit.kernel.feature import Startup
 from remit.kernel.store.database import Database
 from remit.model.principal import OPERATOR, Agent, AgentSpec, Principal

@@ -193,9 +193,9 @@ def test_a_machine_without_python_is_told_the_fix(root: Path, tmp_path: Path, na
 
 # None of these may grow; a number that has become smaller is written down here.
 SHAPE = {
-    "modules": 299,
+    "modules": 294,
     "lazy_own_imports": 18,
-    "longest_chain": 15,
+    "longest_chain": 13,
     "of_one_sibling": 32,
     "same_type_names": 2,
     "function_median": 7,

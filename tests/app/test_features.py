@@ -8,8 +8,7 @@ from tests.fakes import default_settings
 
 from remit.app.daemon import run_daemon
 from remit.app.features import FEATURES, event_modules, served
-from remit.kernel.dispatch.loading import load_handlers
-from remit.kernel.dispatch.registry import REGISTRY
+from remit.kernel.dispatch.registry import REGISTRY, load_handlers
 from remit.kernel.feature import Feature
 from remit.model.principal import OPERATOR
 

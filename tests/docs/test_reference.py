@@ -34,8 +34,7 @@ from remit.features.skills.skill_file import SKILL_KEYS
 from remit.features.tools.formats import parameters
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.handler import INJECTED, Handler
-from remit.kernel.dispatch.loading import load_handlers
-from remit.kernel.dispatch.registry import REGISTRY, event_handler
+from remit.kernel.dispatch.registry import REGISTRY, event_handler, load_handlers
 from remit.model.capability import STATUSES
 from remit.model.composition import VARIABLE_TYPES
 from remit.model.event import MisplacedHandlerError, Reason, TakenEventError

@@ -32,8 +32,7 @@ from remit.kernel.authority.keyring import KeyRing  # noqa: E402
 from remit.kernel.authority.revision import Authority, HandlerTable  # noqa: E402
 from remit.kernel.authority.store import PrincipalRows  # noqa: E402
 from remit.kernel.dispatch.dispatcher import Dispatcher  # noqa: E402
-from remit.kernel.dispatch.loading import load_handlers  # noqa: E402
-from remit.kernel.dispatch.registry import REGISTRY  # noqa: E402
+from remit.kernel.dispatch.registry import REGISTRY, load_handlers  # noqa: E402
 from remit.kernel.feature import Startup  # noqa: E402
 from remit.kernel.store.database import Database  # noqa: E402
 from remit.model.principal import OPERATOR  # noqa: E402

@@ -132,7 +132,7 @@ class Daemon:
     async def reload(self, cause: Cause) -> None:
         """Read the definitions again; a bad edit changes nothing but the mark that says so."""
         kernel = self.kernel
-        done = await reload_everything(kernel.reloader, kernel.reload_parts, cause)
+        done = await reload_everything(kernel.reloader.reload, kernel.reload_parts, cause)
         for failure in done.failures:
             if isinstance(failure, StoreError):  # no traceback: the message says it all
                 hint = "then: remit reload"

@@ -31,8 +31,7 @@ from remit.features import (
     web,
 )
 from remit.kernel.dispatch.handler import Handler
-from remit.kernel.dispatch.loading import ModuleFailure, load_handlers
-from remit.kernel.dispatch.registry import REGISTRY
+from remit.kernel.dispatch.registry import REGISTRY, ModuleFailure, load_handlers
 from remit.kernel.feature import Feature
 
 FEATURES: tuple[Feature, ...] = (

@@ -13,8 +13,7 @@ from remit.kernel.audit.denials import WINDOW
 from remit.kernel.audit.log import AuditLog
 from remit.kernel.audit.proof import Archive
 from remit.kernel.audit.store import AuditRows
-from remit.kernel.authority.credentials import ForwardClock
-from remit.kernel.authority.keyring import KeyRing
+from remit.kernel.authority.keyring import ForwardClock, KeyRing
 from remit.kernel.authority.revision import Authority, HandlerTable
 from remit.kernel.authority.session_manager import SessionManager
 from remit.kernel.authority.store import PrincipalRows
@@ -24,10 +23,9 @@ from remit.kernel.dispatch.context import Kernel
 from remit.kernel.dispatch.limits import DENIALS_PER_MINUTE, Counters, RateLimiter
 from remit.kernel.dispatch.tool_names import CallerNames, NameRows, OldNames
 from remit.kernel.feature import Feature, Setup, Startup
-from remit.kernel.reload.audit import ConfigAudit
-from remit.kernel.reload.last_good import recall
-from remit.kernel.reload.reload import Outcome, Reloader
-from remit.kernel.reload.start import open_authority, with_agents
+from remit.kernel.reload.full_reload import Outcome
+from remit.kernel.reload.last_good import open_authority, recall, with_agents
+from remit.kernel.reload.reload import ConfigAudit, Reloader
 from remit.kernel.store.database import Database
 from remit.kernel.store.rows import BlobRows
 

@@ -31,7 +31,7 @@ from remit.policy.queries import Obstacle
 if TYPE_CHECKING:
     from remit.app.offline_upstreams import OfflineUpstreams
     from remit.kernel.dispatch.handler import Handler
-    from remit.kernel.dispatch.loading import ModuleFailure
+    from remit.kernel.dispatch.registry import ModuleFailure
 
 MAX_EVENT_LIST = 4 << 20
 _MOST_NAMED = 5

@@ -381,7 +381,7 @@ async def test_a_profile_that_vanishes_takes_the_rights_of_its_agents_along(
     files = family_files()
     contents = {n: t for n, t in files.contents.items() if "lead" not in n}
     family.files = type(files)(files.catalogue, sorted(set(contents) - {files.catalogue}), contents)
-    family.authority.reload()
+    family.authority.put_in_force(family.authority.prepare())
     for name in ("lead", "kid"):
         assert await family.allowed(name, "system:health")  # what everybody has stays
         assert not await family.allowed(name, "agent:spawn")

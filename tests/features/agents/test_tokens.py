@@ -6,9 +6,8 @@ import pytest
 from tests.fakes import Desk, built_in_handlers, starter_files
 
 from remit.errors import StoreError
-from remit.features.agents.keys import TokenIssuer
+from remit.features.agents.keys import MAX_OF_ONE, TokenIssuer
 from remit.features.agents.store import TokenRows
-from remit.kernel.authority.credentials import MAX_OF_ONE
 from remit.kernel.authority.keyring import KeyRing
 from remit.model.principal import Bearer
 from remit_client.wire import Answer

@@ -10,9 +10,9 @@ from remit.config.definitions.files import Files
 from remit.features.reviews.approvals import Approvals
 from remit.features.reviews.capabilities import load_decisions
 from remit.features.reviews.events import StoredDecisions
-from remit.kernel.authority.approvals import approvals_in
 from remit.kernel.authority.keyring import KeyRing
 from remit.kernel.authority.revision import Authority, HandlerTable
+from remit.kernel.authority.standing import approvals_in
 from remit.kernel.dispatch.dispatcher import Dispatcher
 from remit.kernel.dispatch.registry import Registry
 from remit.model.principal import OPERATOR, Agent, AgentSpec, Principal

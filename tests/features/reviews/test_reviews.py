@@ -66,7 +66,7 @@ async def test_a_changed_definition_waits_again_also_after_a_restart(desk: Gated
     await desk.decide("operator", PAIR)
     wider = CATALOGUE.replace("event_patterns: [vault:look]", "event_patterns: ['vault:*']")
     desk.files = texts(wider, **PROFILES)
-    desk.authority.reload()
+    desk.authority.put_in_force(desk.authority.prepare())
     assert (await desk.refused("net", "vault:look")).details["reason"] == "review_pending"
     assert PAIR in await ids(desk)
     desk = await desk.restarted()

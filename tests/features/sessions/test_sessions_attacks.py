@@ -82,7 +82,7 @@ async def test_what_a_session_forbids_cannot_be_had_by_spawning_or_updating(
     assert circle.authority.fleet.get("kid").spec.session_names == ["s"]  # type: ignore[union-attr]
     circle.files = circle_files(helper=WIDER)
     await circle.told("boss", "s", "agent:spawn", {"agent_id": "later", "profile": "helper"})
-    circle.authority.reload()
+    circle.authority.put_in_force(circle.authority.prepare())
     assert "state:set" not in circle.holds("later")
 
 
@@ -167,10 +167,10 @@ async def test_a_session_goes_with_its_owner_and_is_not_the_next_ones(circle: Ci
 async def test_a_reload_changes_what_there_is_and_not_what_a_session_takes(circle: Circle) -> None:
     await circle.open("boss", "few", allowed_tools=["state:get", "system:stats"])
     circle.files = circle_files(boss="capabilities: [read, spawn]\n")
-    circle.authority.reload()
+    circle.authority.put_in_force(circle.authority.prepare())
     assert circle.holds("boss", "few") == {"state:get"}
     circle.files = circle_files(boss=WIDER, lead=WIDER)
-    circle.authority.reload()
+    circle.authority.put_in_force(circle.authority.prepare())
     assert circle.holds("boss", "few") == {"state:get", "system:stats"}
     assert "state:set" not in circle.holds("lead")
 
@@ -195,7 +195,7 @@ async def test_a_call_that_waited_runs_by_what_its_session_leaves_now(circle: Ci
 
 async def test_a_call_that_was_approved_runs_under_its_session(circle: Circle) -> None:
     circle.files = circle_files(gated="capabilities: [write]\napproval_required: [state:set]\n")
-    circle.authority.reload()
+    circle.authority.put_in_force(circle.authority.prepare())
     await circle.client("gated", "gated")
     await circle.open("gated", "t", limits={"state_prefixes": ["a/"]})
     answers = []

@@ -13,8 +13,7 @@ from tests.features.web.web_server import Server, moved, page, serving
 from remit.features.web import page as page_text
 from remit.features.web.events import OF_ONE_TREE, WebAccess
 from remit.features.web.page import CONTENT_BYTES, LEFT_OUT
-from remit.kernel.dispatch.loading import load_handlers
-from remit.kernel.dispatch.registry import REGISTRY
+from remit.kernel.dispatch.registry import REGISTRY, load_handlers
 from remit.model.paths import HostRules
 from remit.model.principal import OPERATOR, Agent, AgentSpec, Principal
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remit.kernel.authority.credentials import ForwardClock
+from remit.kernel.authority.keyring import ForwardClock
 
 STEPS = st.lists(st.tuples(st.integers(0, 1000), st.integers(-(10**6), 10**6)), max_size=20)
 

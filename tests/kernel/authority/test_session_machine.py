@@ -270,7 +270,8 @@ class SessionMachine(RuleBasedStateMachine):
     @rule(version=st.sampled_from(range(len(VERSIONS))))
     def reload(self, version: int) -> None:
         self.circle.files = files_of(version)
-        self.portal.call(self.circle.authority.reload)
+        authority = self.circle.authority
+        self.portal.call(lambda: authority.put_in_force(authority.prepare()))
         self.version = version
 
     @rule()

@@ -201,7 +201,7 @@ class Stage:
 
     def reload(self, profiles: dict[str, str]) -> None:
         self.desk.files = files(**profiles)
-        self.desk.authority.reload()
+        self.desk.authority.put_in_force(self.desk.authority.prepare())
 
     def approve(self, profiles: tuple[str, ...]) -> None:
         catalogue = self.desk.authority.catalogue

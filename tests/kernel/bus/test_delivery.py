@@ -78,7 +78,7 @@ def test_a_grant_that_is_narrowed_between_two_messages_stops_the_second(desk: De
 def test_an_edit_of_the_definitions_stops_the_next_message(desk: Desk) -> None:
     kim = listen(desk, "kim", "keeper", "state:*")
     desk.files = texts(CATALOGUE, keeper="capabilities: {}")
-    desk.authority.reload()
+    desk.authority.put_in_force(desk.authority.prepare())
     assert desk.kernel.delivery.publish("state:set", 1, "ann") == 0
     assert kim.events == []
 

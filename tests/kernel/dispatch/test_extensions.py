@@ -17,8 +17,7 @@ from remit.features.extensions import service as runtime_extensions
 from remit.features.extensions.service import EXTENSIONS_BLOB, Extensions, restore
 from remit.kernel.authority.revision import HandlerTable
 from remit.kernel.dispatch.dispatcher import Dispatcher
-from remit.kernel.dispatch.loading import bring_in
-from remit.kernel.dispatch.registry import REGISTRY
+from remit.kernel.dispatch.registry import REGISTRY, bring_in
 from remit.kernel.store.rows import BlobRows
 from remit.model.descriptor import Descriptor, SourceRef
 

@@ -10,8 +10,7 @@ from textwrap import dedent
 import pytest
 from tests.fakes import built_in_handlers
 
-from remit.kernel.dispatch.loading import load_handlers
-from remit.kernel.dispatch.registry import REGISTRY, Registry
+from remit.kernel.dispatch.registry import REGISTRY, Registry, load_handlers
 
 GOOD = """
     from remit.kernel.dispatch.registry import event_handler

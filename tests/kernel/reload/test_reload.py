@@ -13,8 +13,7 @@ from remit.errors import DefinitionError
 from remit.kernel.authority.revision import Authority, HandlerTable
 from remit.kernel.authority.standing import LAST_GOOD
 from remit.kernel.dispatch.registry import Registry
-from remit.kernel.reload.last_good import GRANTS_BLOB
-from remit.kernel.reload.start import open_authority
+from remit.kernel.reload.last_good import GRANTS_BLOB, open_authority
 
 CATALOGUE = "  lab: {description: d, event_patterns: ['lab:*']}\n"
 GOOD = texts(CATALOGUE, worker="capabilities: {lab: true}\n")

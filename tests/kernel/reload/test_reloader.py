@@ -10,8 +10,8 @@ from tests.fakes import Desk, built_in_handlers, texts
 from remit.errors import StoreError
 from remit.kernel.authority.plans import changes_between, holdings
 from remit.kernel.authority.standing import LAST_GOOD
-from remit.kernel.reload.audit import CHANGED, REJECTED
-from remit.kernel.reload.reload import Outcome, tell_changes
+from remit.kernel.reload.full_reload import Outcome
+from remit.kernel.reload.reload import CHANGED, REJECTED
 from remit.kernel.store.rows import BlobRows
 from remit.model.event import Notice
 from remit.model.names import EventPattern
@@ -280,7 +280,8 @@ async def test_changes_of_agents_themselves_are_told_the_same_way(site: Site) ->
         Agent(id="ann", spec=AgentSpec(profile="reader", disallowed_tools=("state:get",)))
     )
     after = holdings(fleet, catalogue, fleet.subtree("ann"))
-    assert tell_changes(site.kernel.delivery, before, after, revision=1) == 1
+    changes = changes_between(before, after)
+    assert site.kernel.delivery.tell_changes(changes, revision=1) == 1
     ((name, data),) = site.told.of("permission:changed")
     assert (name, data["lost"]) == ("ann", ("state:get",))
 

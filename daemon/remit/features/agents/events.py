@@ -1,6 +1,7 @@
 """agent:* — spawning, changing and ending agents. The spawner is the parent; no message says so."""
 
 import re
+import secrets
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -16,9 +17,9 @@ from remit.features.agents.delegation import (
     rights_behind,
 )
 from remit.features.agents.launcher import Launcher
-from remit.kernel.authority.credentials import new_credentials, token_hash
 from remit.kernel.authority.fleet import NOTHING
-from remit.kernel.authority.plans import holdings
+from remit.kernel.authority.keyring import token_hash
+from remit.kernel.authority.plans import changes_between, holdings
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.registry import event_handler
 from remit.kernel.dispatch.visibility import (
@@ -29,7 +30,6 @@ from remit.kernel.dispatch.visibility import (
     is_of_session,
     unknown_agent,
 )
-from remit.kernel.reload.reload import tell_changes
 from remit.model.launch import LaunchRequest
 from remit.model.limits import NO_LIMITS, Limits
 from remit.model.principal import RESERVED, Agent, AgentSpec, AgentStatus, CapabilityChoice
@@ -190,11 +190,15 @@ def _new_name(ctx: Context, profile: str) -> str:
 
 
 def _credentials(public_key: str | None) -> tuple[dict[str, str], str]:
+    """What a new agent shows at the door; its secrets are answered once and kept nowhere."""
     if public_key is not None:
         return {"public_key": public_key}, ""
+    import zmq  # noqa: PLC0415 - commands that only ask questions come past this module
 
-    made = new_credentials()
-    return made, token_hash(made["token"])
+    public, secret = zmq.curve_keypair()
+    token = secrets.token_urlsafe(32)
+    made = {"public_key": public.decode(), "secret_key": secret.decode(), "token": token}
+    return made, token_hash(token)
 
 
 def _resource(ctx: Context, agent: Agent) -> dict[str, Any]:
@@ -266,7 +270,8 @@ async def update(request: UpdateRequest, ctx: Context) -> dict[str, Any]:
         agent = msgspec.structs.replace(agent, spec=spec)
         await kernel.keyring.update(agent)
         after = holdings(fleet, catalogue, affected)
-    tell_changes(kernel.delivery, before, after, revision=catalogue.revision)
+    changes = changes_between(before, after)
+    kernel.delivery.tell_changes(changes, revision=catalogue.revision)
     if spec.status != "active":
         offered = Offer(NOTHING, offered.cut)
     shown = _resource(ctx, agent)

@@ -17,7 +17,8 @@ from remit.kernel.authority.revision import Authority
 from remit.kernel.authority.standing import UNREADABLE, made_of
 from remit.kernel.dispatch.context import Kernel
 from remit.kernel.feature import Setup, Startup
-from remit.kernel.reload.reload import Outcome, Reloader
+from remit.kernel.reload.full_reload import Outcome
+from remit.kernel.reload.reload import Reloader
 from remit.model.capability import (
     RuntimeCapability,
     RuntimeDefinition,

@@ -12,7 +12,7 @@ from remit.features.cards.library import CardLibrary, ReadyCard, configured_root
 from remit.features.cards.scorers import Scorers, configured_scorers, token_count
 from remit.features.cards.select import CardsConfig, cards_config
 from remit.features.cards.service import Cards, CardSelector
-from remit.features.cards.store import CardCache, CardMemory, CardReviews
+from remit.features.cards.store import CARD, CardCache, CardMemory, CardReviews
 from remit.features.cards.views import MOST_REASONS, MOST_SUSPICIOUS
 from remit.features.reviews.desk import (
     ReviewDecision,
@@ -22,7 +22,6 @@ from remit.features.reviews.desk import (
     ReviewQuery,
 )
 from remit.features.reviews.store import ReviewRows
-from remit.kernel.authority.approvals import CARD
 from remit.kernel.dispatch.context import Context, Kernel
 from remit.kernel.dispatch.visibility import unseen
 from remit.kernel.feature import Setup, Startup

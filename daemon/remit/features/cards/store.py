@@ -18,12 +18,13 @@ from remit.errors import ConflictError, Problem, StoreError
 from remit.features.cards.library import CardLibrary, CardSet, ReadyCard
 from remit.features.reviews.desk import stored_reviews
 from remit.features.reviews.store import ReviewRows
-from remit.kernel.authority.approvals import CARD
 from remit.kernel.reload.full_reload import ProblemLog
 from remit.kernel.store.records import Review, ReviewStatus
 from remit.kernel.store.rows import BlobRows
 from remit.model.event import Service
 
+CARD = "card"
+"""The kind of the review of a card that looks suspicious."""
 log = structlog.get_logger()
 
 DAMAGED = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, KeyError, TypeError)

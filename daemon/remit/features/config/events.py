@@ -21,7 +21,8 @@ async def reload(ctx: Context) -> dict[str, Any]:
     """Read definitions, upstreams, cards and skills again; definitions are all or nothing."""
     kernel = ctx.kernel
     cause = Cause("requested", by=ctx.principal.id, decision=ctx.decision)
-    return (await reload_everything(kernel.reloader, kernel.reload_parts, cause)).to_json()
+    done = await reload_everything(kernel.reloader.reload, kernel.reload_parts, cause)
+    return done.to_json()
 
 
 # Both name profiles and events of everybody, so they are for those who may see the files.

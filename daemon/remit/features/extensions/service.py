@@ -25,9 +25,10 @@ from remit.features.discovery.service import Finder, Gathered
 from remit.features.discovery.setup import SearchOptions, configured_search
 from remit.kernel.authority.revision import Authority, HandlerTable
 from remit.kernel.dispatch.context import Kernel
-from remit.kernel.dispatch.loading import Brought, bring_in
+from remit.kernel.dispatch.registry import Brought, bring_in
 from remit.kernel.feature import Setup, Startup
-from remit.kernel.reload.reload import Outcome, Reloader
+from remit.kernel.reload.full_reload import Outcome
+from remit.kernel.reload.reload import Reloader
 from remit.kernel.store.rows import BlobRows
 from remit.model.descriptor import Descriptor
 from remit.model.event import Service

@@ -19,6 +19,7 @@ import structlog
 
 from remit.errors import ConflictError, DeniedError, LimitError, RemitError
 from remit.features.reviews.calls import (
+    APPROVAL,
     LAPSE,
     USE,
     digest_in,
@@ -33,7 +34,6 @@ from remit.features.reviews.calls import (
 from remit.features.reviews.desk import stored_reviews
 from remit.features.reviews.store import ReviewRows
 from remit.kernel.audit.log import AuditLog, summary
-from remit.kernel.authority.approvals import APPROVAL
 from remit.kernel.authority.fleet import Fleet
 from remit.kernel.store.records import Review, ReviewStatus
 from remit.kernel.store.rows import shown_object

@@ -19,7 +19,6 @@ from remit.features.reviews.desk import (
     no_such_review,
 )
 from remit.features.reviews.store import ReviewRows
-from remit.kernel.authority.approvals import APPROVAL
 from remit.kernel.dispatch.context import Context
 from remit.kernel.store.records import Review, ReviewStatus
 from remit.kernel.store.rows import shown_object
@@ -27,6 +26,8 @@ from remit.kernel.store.rows import shown_object
 if TYPE_CHECKING:
     from remit.kernel.dispatch.context import Demand
 
+APPROVAL = "approval"
+"""The kind of a call that waits."""
 USE = "approval_use"
 """The kind of the mark that an approval is used up."""
 LAPSE = "approval_lapse"

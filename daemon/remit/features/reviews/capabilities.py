@@ -5,13 +5,14 @@ A decision is bound to all that the capability brought when it was looked at, se
 """
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import anyio
+import msgspec
 import structlog
 
-from remit.errors import ConflictError, DeniedError, StoreError
+from remit.errors import ConflictError, DeniedError, NotFoundError, StoreError
 from remit.features.reviews.desk import (
     ReviewDecision,
     ReviewItems,
@@ -20,36 +21,46 @@ from remit.features.reviews.desk import (
     stored_reviews,
 )
 from remit.features.reviews.store import ReviewRows
-from remit.kernel.authority.approvals import (
-    CAPABILITY,
+from remit.kernel.authority.plans import changes_between, holdings, plan_between
+from remit.kernel.authority.revision import Authority
+from remit.kernel.authority.standing import (
     Decision,
     Decisions,
-    Gain,
     Pair,
     approvals_in,
     decisions_in,
-    gain,
-    no_such_pair,
     payload_of,
 )
-from remit.kernel.authority.plans import changes_between, holdings
-from remit.kernel.authority.revision import Authority
 from remit.kernel.bus.delivery import Delivery
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.visibility import is_in_reach, visible_profiles
-from remit.kernel.reload.audit import CHANGED
+from remit.kernel.reload.full_reload import Outcome
 from remit.kernel.reload.last_good import keep
-from remit.kernel.reload.reload import Outcome, Reloader, tell
+from remit.kernel.reload.reload import CHANGED, Reloader
 from remit.kernel.store.records import Review, ReviewStatus
 from remit.kernel.store.rows import BlobRows
 from remit.model.event import Service
+from remit.model.grant import Grant
+from remit.model.names import did_you_mean
 from remit.model.principal import Agent, Cause
 from remit.policy.catalogue import Catalogue, Scope
+from remit.policy.checks import layer_of
+from remit.policy.delegate import resolve_agent
 from remit.policy.plan import Plan
+from remit.policy.resolve import make_grant
 
 log = structlog.get_logger()
+CAPABILITY = "capability"
+"""The kind of a review of a capability in a profile."""
 SEPARATOR = "/"
 """Between the profile or agent and the capability in the id of a review."""
+
+
+class Gain(msgspec.Struct, frozen=True):
+    """What an approval would grant."""
+
+    events: frozenset[str]
+    claude_tools: frozenset[str]
 
 
 async def load_decisions(store: ReviewRows) -> Decisions:
@@ -138,7 +149,7 @@ class CapabilityReviews(Service):
             catalogue = self._authority.catalogue
             known = self.pairs(catalogue)
             if pair not in known:
-                raise no_such_pair(pair, known)
+                raise _no_such_pair(pair, known)
             if known[pair] == status:
                 raise ConflictError(f"{pair} is {status} already", details={"id": str(pair)})
             if catalogue.scopes[pair.capability] != scope:
@@ -167,12 +178,14 @@ class CapabilityReviews(Service):
     def _put_in_force(self) -> Plan:
         """Without awaiting, and then everybody is told, as after a reload."""
         authority, fleet = self._authority, self._authority.fleet
-        held = holdings(fleet, authority.catalogue)
-        plan = authority.approve(approvals_in(self._decisions))
+        before = authority.catalogue
+        held = holdings(fleet, before)
+        authority.approve(approvals_in(self._decisions))
+        plan = plan_between(fleet, before, authority.catalogue)
         changes = changes_between(held, holdings(fleet, authority.catalogue))
         revision = authority.catalogue.revision
         self._reloader.announce(Outcome(changed=True, revision=revision, plan=plan))
-        tell(self._delivery, changes, revision=revision)
+        self._delivery.tell_changes(changes, revision=revision)
         return plan
 
 
@@ -208,7 +221,7 @@ async def _decide(ctx: Context, id_: str, decision: ReviewDecision) -> dict[str,
     known = {pair: status for pair, status in pairs if _may_see(ctx, pair)}
     pair = _meant(catalogue.names.get(asked.capability, asked.capability), asked, known)
     if pair is None:
-        raise no_such_pair(asked, known)
+        raise _no_such_pair(asked, known)
     gives = _gain(ctx, pair)
     if not ctx.principal.is_operator:
         _check_reviewer(ctx, pair)
@@ -238,6 +251,16 @@ def _meant(capability: str, asked: Pair, known: dict[Pair, ReviewStatus]) -> Pai
     return next((pair for pair in (named, of_agent) if pair in known), None)
 
 
+def _no_such_pair(pair: Pair, known: Iterable[Pair]) -> NotFoundError:
+    """The answer about a pair that does not wait and is not approved."""
+    whose = f"for the agent {pair.agent!r}" if pair.agent else f"in the profile {pair.subject!r}"
+    return NotFoundError(
+        f"no review of {pair.capability!r} {whose} is needed",
+        hint=did_you_mean(str(pair), [str(one) for one in known]),
+        details={"id": str(pair)},
+    )
+
+
 def _described(ctx: Context, pair: Pair, gives: Gain) -> dict[str, Any]:
     agent = _agent(ctx, pair)
     return {
@@ -256,7 +279,31 @@ def _agent(ctx: Context, pair: Pair) -> Agent | None:
 
 
 def _gain(ctx: Context, pair: Pair) -> Gain:
-    return gain(ctx.catalogue, pair, _agent(ctx, pair))
+    """What a pair gives its profile or agent: the difference between a yes and a no."""
+    catalogue, agent = ctx.catalogue, _agent(ctx, pair)
+    if agent is not None:
+        reviewed = catalogue.reviewed_for(agent.id, agent.public_key)
+        given, held = (
+            resolve_agent(catalogue, agent.spec, lives=True, reviewed=yes)
+            for yes in (reviewed | {pair.capability}, reviewed - {pair.capability})
+        )
+    else:
+        others = frozenset(
+            one
+            for one in catalogue.approvals
+            if (one.subject, one.capability) != (pair.subject, pair.capability)
+        )
+        approval = catalogue.approval(pair.subject, pair.capability)
+        given, held = (
+            _grant(catalogue.with_approvals(approvals), pair.subject)
+            for approvals in (others | {approval}, others)
+        )
+    return Gain(given.events - held.events, given.claude_tools - held.claude_tools)
+
+
+def _grant(catalogue: Catalogue, profile: str) -> Grant:
+    layer, environment = layer_of(catalogue, profile, {})
+    return make_grant(catalogue, catalogue.compositions[profile], layer, environment)
 
 
 def _may_see(ctx: Context, pair: Pair) -> bool:

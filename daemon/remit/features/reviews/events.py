@@ -16,7 +16,7 @@ from remit.features.reviews.capabilities import (
 )
 from remit.features.reviews.desk import ReviewDecision, ReviewDesk, ReviewQuery
 from remit.features.reviews.store import ReviewRows
-from remit.kernel.authority.approvals import Decisions, approvals_in
+from remit.kernel.authority.standing import Decisions, approvals_in
 from remit.kernel.dispatch.context import Context, Kernel
 from remit.kernel.dispatch.registry import event_handler
 from remit.kernel.feature import Setup, Startup

@@ -6,12 +6,11 @@ from typing import Annotated, Any
 import msgspec
 
 from remit.errors import InvalidDataError, InvalidPatternError
-from remit.kernel.authority.plans import holdings
+from remit.kernel.authority.plans import changes_between, holdings
 from remit.kernel.authority.sessions import closed
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.registry import event_handler
 from remit.kernel.dispatch.visibility import is_in_reach, unseen
-from remit.kernel.reload.reload import tell_changes
 from remit.model.grant import Grant, Narrowing, Session
 from remit.model.limits import NO_LIMITS, Effect, Limits
 from remit.model.names import KNOWN_MODEL_TOOLS
@@ -128,7 +127,8 @@ class _Telling:
         # Also after a failure to write: what was taken away is gone all the same.
         kernel = self._ctx.kernel
         revision = kernel.authority.catalogue.revision
-        tell_changes(kernel.delivery, self._before, self._holdings(), revision=revision)
+        changes = changes_between(self._before, self._holdings())
+        kernel.delivery.tell_changes(changes, revision=revision)
         _tell_hosts(self._ctx, self._session)
 
     def _holdings(self) -> dict[str, Grant]:

@@ -32,8 +32,7 @@ from remit.features.upstreams.trust import (
     unwritten,
 )
 from remit.kernel.authority.revision import Authority, HandlerTable
-from remit.kernel.reload.audit import REJECTED
-from remit.kernel.reload.reload import Reloader
+from remit.kernel.reload.reload import REJECTED, Reloader
 from remit.model.event import Service
 from remit.model.principal import DAEMON_ID, Cause
 from remit.model.schema import bounded

@@ -137,6 +137,13 @@ class Fleet:
             if present is not None:
                 yield present
 
+    def has_parent_of(self, agent: Agent) -> bool:
+        """Tell whether the very principal that spawned an agent lives."""
+        parent = self._agents.get(agent.parent or "")
+        if parent is None:
+            return agent.parent is None
+        return parent.public_key == agent.spec.parent_key
+
     def depth(self, agent: str) -> int:
         """How many ancestors an agent has."""
         return sum(1 for _ in self.ancestors(agent))
@@ -328,8 +335,9 @@ class Fleet:
 
     def _bound(self, name: str, grant: Grant, catalogue: Catalogue) -> Grant:
         agent = self._agents.get(name)
-        bound = () if agent is None else tuple(agent.spec.bound)
-        return self.sessions.narrowed(catalogue, grant, bound)
+        if agent is None or not agent.spec.bound:
+            return grant
+        return self.sessions.narrowed(catalogue, grant, tuple(agent.spec.bound))
 
     def _own_under(self, agent: Agent, above: Grant, catalogue: Catalogue) -> Grant:
         if not agent.spec.inherit:

@@ -1,5 +1,10 @@
-"""Who holds which key. The store remembers; this keeps living keys at hand for every message."""
+"""Who holds which key or bearer token.
 
+The store remembers them; what lives is kept at hand here, for every message.
+"""
+
+import hashlib
+import hmac
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -10,22 +15,22 @@ import msgspec
 import structlog
 
 from remit.errors import ConflictError, NotFoundError, UnknownAgentError
-from remit.kernel.authority.credentials import ForwardClock, TokenRing
 from remit.kernel.authority.fleet import Fleet
 from remit.kernel.authority.session_manager import load_sessions
 from remit.kernel.authority.standing import (
     agent_of,
     agent_of_key,
     agents_of,
-    has_its_parent,
     record_of,
 )
 from remit.kernel.authority.store import MOST_ENDED, PrincipalRows
 from remit.kernel.store.records import ClientKey
 from remit.model.event import Reason
-from remit.model.principal import OPERATOR_ID, RESERVED, Agent, Bearer, Principal, Token
+from remit.model.principal import ANYWHERE, OPERATOR_ID, RESERVED, Agent, Bearer, Principal, Token
 
 log = structlog.get_logger()
+
+LONGEST_TOKEN = 256
 
 
 class KeyRing:
@@ -67,7 +72,7 @@ class KeyRing:
         if unreadable:
             log.warning("agents_unreadable", agents=unreadable)
         for agent in agents:
-            if has_its_parent(self._fleet, agent):
+            if self._fleet.has_parent_of(agent):
                 self.admit(agent)
             else:
                 orphans.append(agent.id)
@@ -186,7 +191,7 @@ class KeyRing:
             anyio.CancelScope(shield=True),
         ):
             kept = agent_of(await self._rows.agent_add(record_of(agent)))
-            if not has_its_parent(self._fleet, kept):
+            if not self._fleet.has_parent_of(kept):
                 await self._rows.agent_remove([kept.id])
                 raise UnknownAgentError(f"{agent.parent!r} was ended while it spawned")
             self.admit(kept)
@@ -265,3 +270,105 @@ class KeyRing:
     def is_client(self, name: str) -> bool:
         """Tell whether a principal is a client with a key of its own, and not a spawned agent."""
         return name in self._clients
+
+
+class TokenRing:
+    """The tokens that count."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._by_hash: dict[str, Token] = {}
+        self._by_owner: dict[str, set[str]] = {}
+        self.clock = clock
+        self.on_drop: Callable[[Token], None] = lambda _token: None
+        """Called with each token that counts no longer; a face cuts what hangs on it."""
+
+    def __len__(self) -> int:
+        return len(self._by_hash)
+
+    def take(self, token: Token) -> None:
+        """Let a token count."""
+        self._by_hash[token.hash] = token
+        self._by_owner.setdefault(token.owner, set()).add(token.hash)
+
+    def drop(self, token: Token) -> None:
+        """Let a token count no longer."""
+        if self._by_hash.pop(token.hash, None) is None:
+            return
+        left = self._by_owner[token.owner]
+        left.discard(token.hash)
+        if not left:
+            del self._by_owner[token.owner]
+        self.on_drop(token)
+
+    def drop_owner(self, owner: str) -> None:
+        """Let no token of somebody count any longer."""
+        for token in self.of(owner):
+            self.drop(token)
+
+    def of(self, owner: str) -> list[Token]:
+        """The tokens of one principal, older before newer."""
+        found = (self._by_hash[one] for one in self._by_owner.get(owner, ()))
+        return sorted(found, key=_age)
+
+    def made(self) -> list[Token]:
+        """The tokens that were made by hand, older before newer."""
+        found = (one for one in self._by_hash.values() if one.expires_at is not None)
+        return sorted(found, key=_age)
+
+    def find(self, text: str, audience: str) -> Token | None:
+        """The token that somebody shows, if it counts here and now."""
+        if len(text) > LONGEST_TOKEN:
+            return None
+        shown = token_hash(text)
+        # Found by its hash: how long that takes says nothing about a token.
+        token = self._by_hash.get(shown)
+        if token is None or not hmac.compare_digest(token.hash, shown):
+            return None
+        return token if token.audience in {ANYWHERE, audience} and self.counts(token) else None
+
+    def counts(self, token: Token) -> bool:
+        """Tell whether a token that was found before still counts."""
+        if self._by_hash.get(token.hash) is not token:
+            return False
+        return token.expires_at is None or self.clock() < token.expires_at
+
+    def expired(self) -> list[Token]:
+        """Those whose time is over."""
+        now = self.clock()
+        return [one for one in self.made() if (one.expires_at or 0.0) <= now]
+
+
+def token_hash(token: str) -> str:
+    """What is kept of a bearer token."""
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _age(token: Token) -> tuple[float, str]:
+    return token.created_at, token.hash
+
+
+class ForwardClock:
+    """The wall clock; but when that is set back, time goes on from where it was.
+
+    So nothing that counts until some moment counts longer than it was given. When the wall clock is
+    set forward this one follows, and what lapses does so early.
+    """
+
+    def __init__(self, wall_clock: Callable[[], float], clock: Callable[[], float]) -> None:
+        """Start with the present.
+
+        Args:
+            wall_clock: seconds since 1970; somebody may set it.
+            clock: seconds since whenever; it never jumps.
+        """
+        self._wall_clock = wall_clock
+        self._clock = clock
+        self._read_at = clock()
+        self._now = wall_clock()
+
+    def __call__(self) -> float:
+        """Seconds since 1970, never fewer than time has really passed since the last look."""
+        read_at = self._clock()
+        self._now = max(self._wall_clock(), self._now + read_at - self._read_at)
+        self._read_at = read_at
+        return self._now

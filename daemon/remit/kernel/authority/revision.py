@@ -13,14 +13,12 @@ import msgspec
 from remit.config.definitions.files import Files, parse_definitions
 from remit.errors import ConflictError, DefinitionError, Problem
 from remit.kernel.authority.fleet import NOTHING, Fleet
-from remit.kernel.authority.plans import plan_between
 from remit.model.capability import RuntimeCapability
 from remit.model.event import EventSpec, TakenEventError, Universe, make_universe
 from remit.model.grant import Grant
 from remit.model.principal import Principal
 from remit.policy.catalogue import Approval, Catalogue, Definitions
 from remit.policy.compile import compile_definitions
-from remit.policy.plan import Plan
 from remit.policy.resolve import grant_everything
 
 MAX_EVENTS = 10_000
@@ -274,30 +272,13 @@ class Authority:
             self.rejected = ()  # anything else says nothing of the files on disk
         self.current = revision
 
-    def reload(self) -> Plan:
-        """Read the files again and put them in force, all or nothing.
-
-        Raises:
-            DefinitionError: they do not compile; the old revision stays in force, marked stale.
-        """
-        before = self.current
-        try:
-            after = self.prepare()
-        except DefinitionError as error:
-            self.rejected = error.problems
-            raise
-        self.put_in_force(after)
-        return plan_between(self.fleet, before.catalogue, after.catalogue)
-
-    def approve(self, approvals: frozenset[Approval]) -> Plan:
+    def approve(self, approvals: frozenset[Approval]) -> None:
         """Put approvals of security reviews in force, as a new revision of the same files.
 
         The files in force are meant, and not what somebody may be writing to disk just now.
         """
-        before = self.current
         self._approvals = approvals
-        self.current = self._compile(before.files)
-        return plan_between(self.fleet, before.catalogue, self.current.catalogue)
+        self.current = self._compile(self.current.files)
 
     def _first(
         self,

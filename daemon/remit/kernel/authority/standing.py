@@ -13,13 +13,18 @@ import msgspec
 
 from remit.config.definitions.files import Files
 from remit.errors import RemitError
-from remit.kernel.authority.approvals import approvals_in, decisions_in
 from remit.kernel.authority.fleet import Fleet
-from remit.kernel.store.records import AgentRecord, ClientKey, SessionRecord
+from remit.kernel.store.records import (
+    AgentRecord,
+    ClientKey,
+    Review,
+    ReviewStatus,
+    SessionRecord,
+)
 from remit.model.capability import RuntimeCapability
 from remit.model.grant import Session
 from remit.model.principal import OPERATOR_ID, Agent, AgentSpec
-from remit.policy.catalogue import Approval
+from remit.policy.catalogue import AGENT_PREFIX, Approval, Scope
 
 if TYPE_CHECKING:
     from remit.kernel.store.snapshot import Snapshot
@@ -59,7 +64,7 @@ class Standing(msgspec.Struct, frozen=True, eq=False):
         """The living agents and their sessions, as a daemon would have them."""
         fleet = Fleet()
         for agent in self.agents:
-            if has_its_parent(fleet, agent):
+            if fleet.has_parent_of(agent):
                 fleet.add(agent)
         for session, was_read in self.sessions:
             if has_its_owner(fleet, session, was_read=was_read):
@@ -103,6 +108,106 @@ def _last_good(body: bytes | None) -> LastGood | None:
         return None
 
 
+class Pair(msgspec.Struct, frozen=True, order=True):
+    """A capability of a profile, or of one agent."""
+
+    subject: str
+    """A profile, or `agent:` and the name of an agent."""
+    capability: str
+
+    @classmethod
+    def parse(cls, text: str) -> "Pair | None":
+        """Read `profile/capability` or `agent:name/capability`; None when it is no such thing."""
+        subject, slash, capability = text.partition("/")
+        return cls(subject, capability) if slash else None
+
+    @classmethod
+    def of_agent(cls, agent: str, capability: str) -> "Pair":
+        """A capability that one agent was given beside its profile."""
+        return cls(f"{AGENT_PREFIX}{agent}", capability)
+
+    @property
+    def agent(self) -> str | None:
+        """The name of the agent, or None when it is about a profile."""
+        is_agent = self.subject.startswith(AGENT_PREFIX)
+        return self.subject.removeprefix(AGENT_PREFIX) if is_agent else None
+
+    def __str__(self) -> str:
+        return f"{self.subject}/{self.capability}"
+
+
+class Decision(msgspec.Struct, frozen=True):
+    """What was decided about a pair, last."""
+
+    status: ReviewStatus
+    scope: Scope | None
+    """None: it was decided by a version that looked at less, and counts no more."""
+    by: str
+    at: float
+    note: str
+    key: str = ""
+    """The key of the agent that it is about."""
+
+
+Decisions = dict[Pair, Decision]
+
+
+class _Payload(msgspec.Struct, kw_only=True):
+    """A decision as the store keeps it."""
+
+    profile: str
+    capability: str
+    definition_hash: str = ""
+    scope: Scope | None = None
+    agent_key: str = ""
+
+
+def payload_of(pair: Pair, decision: Decision) -> bytes:
+    """A decision for the store; the hash is for people who read it there."""
+    return msgspec.json.encode(
+        _Payload(
+            profile=pair.subject,
+            capability=pair.capability,
+            definition_hash=decision.scope.fingerprint if decision.scope else "",
+            scope=decision.scope,
+            agent_key=decision.key,
+        ),
+        order="deterministic",
+    )
+
+
+def decisions_in(reviews: Iterable[Review]) -> Decisions:
+    """The newest decision about each pair, of reviews from the oldest to the newest.
+
+    One that cannot be read is no approval, and an older one of its pair counts no more.
+    """
+    found: Decisions = {}
+    for review in reviews:
+        try:
+            body = msgspec.json.decode(review.payload, type=_Payload)
+        except UNREADABLE:
+            found.pop(Pair.parse(review.subject) or Pair("", ""), None)
+            continue
+        found[Pair(body.profile, body.capability)] = Decision(
+            review.status,
+            body.scope,
+            review.decided_by,
+            review.decided_at or review.requested_at,
+            review.note,
+            body.agent_key,
+        )
+    return found
+
+
+def approvals_in(decisions: Decisions) -> frozenset[Approval]:
+    """The decisions that were a yes, as the compiler wants them."""
+    return frozenset(
+        Approval(pair.subject, pair.capability, decision.scope, decision.key)
+        for pair, decision in decisions.items()
+        if decision.status == "approved" and decision.scope is not None
+    )
+
+
 def made_of(body: bytes) -> RuntimeCapability:
     """A capability that was made at run time; one of `UNREADABLE` is raised for what is none."""
     made = msgspec.msgpack.decode(body, type=RuntimeCapability)
@@ -127,14 +232,6 @@ def has_its_owner(fleet: Fleet, session: Session, *, was_read: bool) -> bool:
     if owner is None:
         return False
     return not was_read or owner.public_key == session.owner_key
-
-
-def has_its_parent(fleet: Fleet, agent: Agent) -> bool:
-    """Tell whether the very principal that spawned an agent lives."""
-    if agent.parent is None:
-        return True
-    parent = fleet.get(agent.parent)
-    return parent is not None and parent.public_key == agent.spec.parent_key
 
 
 def agent_of_key(key: ClientKey) -> Agent:

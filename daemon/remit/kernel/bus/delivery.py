@@ -6,7 +6,7 @@ revision in force, any agent (`Fleet.version`), anybody's subscriptions (`LocalB
 What depends on the message itself is never remembered.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from remit.kernel.bus.bus import LocalBus
@@ -14,11 +14,13 @@ from remit.kernel.bus.conversations import PREFIX, Conversations
 from remit.model.event import STATE, Notice
 from remit.model.grant import Grant
 from remit.model.principal import DAEMON_ID, OPERATOR_ID
+from remit.policy.plan import GrantChange
 
 if TYPE_CHECKING:
     from remit.kernel.authority.revision import Authority
 
 CHANNEL_EVENT = "message:publish"
+CHANGED_EVENT = "permission:changed"
 LISTEN_EVENT = "message:subscribe"
 LISTS_CHANGED = "self/news"
 """What a connection is told that asked for it; see `runtime.own_requests`."""
@@ -144,6 +146,29 @@ class Delivery:
         if self.post is None or not self._may_see(agent, event):
             return 0
         return self.post.tell(agent, Notice(event, data, origin, self._clock()))
+
+    def tell_changes(self, changes: Mapping[str, GrantChange], *, revision: int) -> int:
+        """Tell each agent what it gained and lost; answers how many agents are affected."""
+        for name, change in changes.items():
+            data = {
+                "gained": change.granted,
+                "lost": change.revoked,
+                "tools_gained": change.tools_granted,
+                "tools_lost": change.tools_revoked,
+                "limits_changed": change.limits_changed,
+                "approval_added": change.approval_added,
+                "approval_removed": change.approval_removed,
+                "tools_shown": change.tools_shown,
+                "tools_hidden": change.tools_hidden,
+                "tools_changed": change.tools_changed,
+                "exposure_changed": change.exposure_changed,
+                "pinned_added": change.pinned_added,
+                "pinned_removed": change.pinned_removed,
+                "revision": revision,
+            }
+            self.tell(name, CHANGED_EVENT, data, DAEMON_ID)
+            self.lists_changed(name)
+        return len(changes)
 
     def _forget(self) -> None:
         """Grants may have changed: check everybody again."""

@@ -5,20 +5,39 @@ because all of them come here.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import structlog
 
 from remit.errors import DefinitionError, Problem, RemitError
 from remit.model.principal import Cause
-
-if TYPE_CHECKING:
-    from remit.kernel.reload.reload import Outcome, Reloader
+from remit.model.schema import bounded
+from remit.policy.plan import Plan
 
 MOST_ERRORS = 1_000
 """More would not fit into a message."""
 _MOST_NAMES = 100
+
+
+NO_CHANGE = Plan({}, 0)
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """How a reload ended. With problems nothing changed, and the old revision is marked stale."""
+
+    changed: bool
+    revision: int
+    plan: Plan = NO_CHANGE
+    problems: tuple[Problem, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """The plan, and what came of it."""
+        return bounded(
+            self.plan.to_json() | {"revision": self.revision, "changed": self.changed},
+            "agents",
+            "profiles",
+        )
 
 
 class Difference(msgspec.Struct, frozen=True):
@@ -80,7 +99,7 @@ class ReloadPart(msgspec.Struct, frozen=True):
 class FullReload(msgspec.Struct, frozen=True, kw_only=True):
     """How a reload of everything ended; a part that failed is as it was before."""
 
-    outcome: "Outcome | None"
+    outcome: Outcome | None
     parts: dict[str, Difference]
     """What came of each part that could be read, by its name."""
     problems: tuple[Problem, ...] = ()
@@ -105,7 +124,7 @@ class FullReload(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def reload_everything(
-    reloader: "Reloader", parts: Iterable[ReloadPart], cause: Cause
+    reload: Callable[[Cause], Awaitable[Outcome]], parts: Iterable[ReloadPart], cause: Cause
 ) -> FullReload:
     """Read everything again and put in force what can be; never raises for what it read."""
     # Begun before anything is read: whoever asks while this runs is answered from the new files.
@@ -125,7 +144,7 @@ async def reload_everything(
     await read(strict=True)
     outcome = None
     try:
-        outcome = await reloader.reload(cause)
+        outcome = await reload(cause)
     except Exception as error:
         failures.append(error)
     await read(strict=False)

@@ -6,7 +6,8 @@ is then swapped is one reference, so no decision ever mixes two revisions. Event
 (`Reloader.change_events`) take the same way: they are a new revision of the same files.
 """
 
-from collections.abc import Callable, Mapping
+import itertools
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -16,53 +17,40 @@ import structlog
 
 from remit.errors import DefinitionError, Problem, StoreError
 from remit.kernel.authority.plans import (
-    Holdings,
     changes_between,
     describe_agents,
     holdings,
     plan_between,
 )
 from remit.kernel.authority.revision import Authority, HandlerTable, Revision, altered_tools
-from remit.kernel.bus.delivery import Delivery
-from remit.kernel.reload.audit import CHANGED, REJECTED, ConfigAudit
+from remit.kernel.reload.full_reload import NO_CHANGE, Outcome
 from remit.kernel.reload.last_good import keep
 from remit.kernel.store.rows import BlobRows
 from remit.model.capability import RuntimeCapability
 from remit.model.principal import DAEMON_ID, Cause
 from remit.model.schema import bounded
-from remit.policy.plan import GrantChange, Plan
+from remit.policy.plan import Plan
 
 if TYPE_CHECKING:
+    from remit.kernel.audit.log import AuditLog
     from remit.kernel.bus.delivery import Delivery
 
 log = structlog.get_logger()
 
+CHANGED = "config:changed"
+REJECTED = "config:rejected"
+
+_MOST_NAMES = 100
+_MOST_PROBLEMS = 10
+_WRITE_SECONDS = 5.0
 _KEEP_SECONDS = 5.0
-NO_CHANGE = Plan({}, 0)
-
-
-class Outcome(msgspec.Struct, frozen=True):
-    """How a reload ended. With problems nothing changed, and the old revision is marked stale."""
-
-    changed: bool
-    revision: int
-    plan: Plan = NO_CHANGE
-    problems: tuple[Problem, ...] = ()
-
-    def to_json(self) -> dict[str, Any]:
-        """The plan, and what came of it."""
-        return bounded(
-            self.plan.to_json() | {"revision": self.revision, "changed": self.changed},
-            "agents",
-            "profiles",
-        )
 
 
 class Reloader:
     """Brings the definitions on disk in force."""
 
     def __init__(
-        self, authority: Authority, delivery: Delivery, store: BlobRows, audit: ConfigAudit
+        self, authority: Authority, delivery: "Delivery", store: BlobRows, audit: "ConfigAudit"
     ) -> None:
         self.audit = audit
         self._authority = authority
@@ -224,7 +212,7 @@ class Reloader:
         plan = msgspec.structs.replace(plan, agent_changes=found)
         outcome = Outcome(changed=True, revision=after.catalogue.revision, plan=plan)
         self.announce(outcome)
-        tell(self._delivery, changes, revision=outcome.revision)
+        self._delivery.tell_changes(changes, revision=outcome.revision)
         return outcome, Plan({}, 0, late)
 
     def announce(self, outcome: Outcome) -> None:
@@ -268,36 +256,89 @@ def plan_for(authority: Authority, before: Revision, after: Revision) -> Plan:
     return plan_between(authority.fleet, before.catalogue, after.catalogue, altered=altered)
 
 
-CHANGED_EVENT = "permission:changed"
+class ConfigAudit:
+    """Writes down when the configuration changes, or when an edit of it is refused.
 
-
-def tell_changes(delivery: "Delivery", before: Holdings, after: Holdings, *, revision: int) -> int:
-    """Tell each agent what it gained and lost; answers how many agents are affected.
-
-    For a change of agents themselves, take `holdings` of their subtree before and after it.
+    A change is in the audit before it is in force. When that cannot be written, an edit that only
+    takes away comes in force all the same: a full disk must not keep a right alive. One that gives
+    waits.
     """
-    return tell(delivery, changes_between(before, after), revision=revision)
 
+    def __init__(self, audit_log: "AuditLog") -> None:
+        self._audit_log = audit_log
 
-def tell(delivery: "Delivery", changes: Mapping[str, GrantChange], *, revision: int) -> int:
-    """Tell agents of changes that are known already."""
-    for name, change in changes.items():
-        data = {
-            "gained": change.granted,
-            "lost": change.revoked,
-            "tools_gained": change.tools_granted,
-            "tools_lost": change.tools_revoked,
-            "limits_changed": change.limits_changed,
-            "approval_added": change.approval_added,
-            "approval_removed": change.approval_removed,
-            "tools_shown": change.tools_shown,
-            "tools_hidden": change.tools_hidden,
-            "tools_changed": change.tools_changed,
-            "exposure_changed": change.exposure_changed,
-            "pinned_added": change.pinned_added,
-            "pinned_removed": change.pinned_removed,
-            "revision": revision,
+    async def changed(self, cause: Cause, plan: Plan, *, before: int, after: int) -> None:
+        """Write a change before it is made.
+
+        Raises:
+            StoreError: it cannot be written, and somebody would get more.
+        """
+        details = {
+            "summary": plan.to_json()["summary"],
+            "profiles": list(plan.changes)[:_MOST_NAMES],
+            "agents": list(plan.agent_changes)[:_MOST_NAMES],
+            "granted": _gains(plan),
         }
-        delivery.tell(name, CHANGED_EVENT, data, DAEMON_ID)
-        delivery.lists_changed(name)
-    return len(changes)
+        columns = (CHANGED, "allowed", cause.what, before, after, details)
+        try:
+            await self._write(cause, *columns, is_essential=not plan.widens)
+        except StoreError as error:
+            if plan.widens:
+                raise
+            log.warning("audit_failed", problem=error.message, event_name=CHANGED, revision=after)
+
+    async def overtaken(self, cause: Cause, *, before: int, after: int) -> None:
+        """Write that a change which was written down did not come about as it was."""
+        await self._write_if_possible(cause, CHANGED, "failed", "conflict", before, after, {})
+
+    async def rejected(self, cause: Cause, problems: Iterable[Problem], *, revision: int) -> None:
+        """Write that an edit was refused; it is refused whether or not that is written."""
+        found = [problem.to_json() for problem in problems]
+        details = {"errors": len(found), "first": found[:_MOST_PROBLEMS]}
+        await self._write_if_possible(
+            cause, REJECTED, "failed", "invalid_definition", revision, revision, details
+        )
+
+    async def _write_if_possible(self, cause: Cause, event: str, *columns: Any) -> None:
+        try:
+            await self._write(cause, event, *columns)
+        except StoreError as error:
+            log.warning("audit_failed", problem=error.message, event_name=event)
+
+    async def _write(  # noqa: PLR0913, PLR0917 - the columns of an entry
+        self,
+        cause: Cause,
+        event: str,
+        outcome: str,
+        reason: str,
+        before: int,
+        after: int,
+        details: dict[str, Any],
+        *,
+        is_essential: bool = False,
+    ) -> None:
+        revisions = {"revision_before": before, "revision_after": after}
+        try:
+            with anyio.fail_after(_WRITE_SECONDS):
+                await self._audit_log.record(
+                    principal=cause.by,
+                    event=event,
+                    outcome=outcome,
+                    reason=reason,
+                    decision=cause.decision,
+                    revision=after,
+                    details={"cause": cause.what, **revisions, **details},
+                    is_essential=is_essential,
+                )
+        except TimeoutError as error:
+            raise StoreError(f"the store took over {_WRITE_SECONDS:g} s") from error
+
+
+def _gains(plan: Plan) -> dict[str, list[str]]:
+    """What each agent gets more, by name: the part of a change that somebody will look for."""
+    found: dict[str, list[str]] = {}
+    for name, one in itertools.islice(plan.agent_changes.items(), _MOST_NAMES):
+        gained = [*one.change.granted, *one.change.tools_granted]
+        if gained:
+            found[name] = gained[:_MOST_NAMES]
+    return found

@@ -4,7 +4,7 @@ What is made at run time gives nothing by the catalogue (`own_events` and `closu
 it): a share beside the grant says what it could give, and `delegate.with_shares` what it does.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -16,9 +16,8 @@ from remit.model.paths import parents
 from remit.policy.catalogue import (
     Catalogue,
     CompiledRuntimeCapability,
-    Scope,
     dead_pattern,
-    scope_of,
+    find_scopes,
 )
 
 
@@ -50,58 +49,8 @@ def compile_capabilities(
         own_events=own_events,
         closures=closures,
         base=tuple(sorted(c.id for c in capabilities.values() if c.always_included)),
-        scopes=_scopes(capabilities, closures, own_events, universe),
+        scopes=find_scopes(capabilities, closures, own_events, universe),
     )
-
-
-class _Scopes(Mapping[str, Scope]):
-    """What each capability brings that waits for a review; computed when it is asked for.
-
-    Most questions ask for none, and a hash costs them what all else of a catalogue does.
-    """
-
-    def __init__(
-        self, capabilities: Mapping[str, Capability], find: Callable[[str], Scope]
-    ) -> None:
-        self._found: dict[str, Scope] = {}
-        self._find = find
-        self._names = {
-            name: None
-            for name, definition in sorted(capabilities.items())
-            if definition.security_review_required
-        }
-
-    def __getitem__(self, name: str) -> Scope:
-        if name not in self._names:
-            raise KeyError(name)
-        if name not in self._found:
-            self._found[name] = self._find(name)
-        return self._found[name]
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._names
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
-
-
-def _scopes(
-    capabilities: Mapping[str, Capability],
-    closures: Mapping[str, tuple[str, ...]],
-    own_events: Mapping[str, int],
-    universe: Universe,
-) -> Mapping[str, Scope]:
-    def find(name: str) -> Scope:
-        members = closures.get(name, ())
-        bits = 0
-        for member in members:
-            bits |= own_events[member]
-        return scope_of(members, capabilities, universe.names_in(bits))
-
-    return _Scopes(capabilities, find)
 
 
 def _names(capabilities: Mapping[str, Capability], problems: list[Problem]) -> dict[str, str]:

@@ -5,7 +5,7 @@ requires, with their patterns, events and model tools. What grows in any of thes
 yes; what shrinks, or is merely described otherwise, keeps the old one.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Self
 
 import msgspec
@@ -188,6 +188,58 @@ class Catalogue(msgspec.Struct, frozen=True, eq=False, kw_only=True):
                 known = reviewed.get(holder, frozenset())
                 reviewed[holder] = known | ({one.capability} & catalogue.scopes.keys())
         return msgspec.structs.replace(catalogue, reviewed=reviewed)
+
+
+def find_scopes(
+    capabilities: Mapping[str, Capability],
+    closures: Mapping[str, tuple[str, ...]],
+    own_events: Mapping[str, int],
+    universe: Universe,
+) -> Mapping[str, Scope]:
+    """What each capability brings that needs a review, given what each gives by itself."""
+
+    def find(name: str) -> Scope:
+        members = closures.get(name, ())
+        bits = 0
+        for member in members:
+            bits |= own_events[member]
+        return scope_of(members, capabilities, universe.names_in(bits))
+
+    return _Scopes(capabilities, find)
+
+
+class _Scopes(Mapping[str, Scope]):
+    """What each capability brings that waits for a review; computed when it is asked for.
+
+    Most questions ask for none, and a hash costs them what all else of a catalogue does.
+    """
+
+    def __init__(
+        self, capabilities: Mapping[str, Capability], find: Callable[[str], Scope]
+    ) -> None:
+        self._found: dict[str, Scope] = {}
+        self._find = find
+        self._names = {
+            name: None
+            for name, definition in sorted(capabilities.items())
+            if definition.security_review_required
+        }
+
+    def __getitem__(self, name: str) -> Scope:
+        if name not in self._names:
+            raise KeyError(name)
+        if name not in self._found:
+            self._found[name] = self._find(name)
+        return self._found[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
 
 
 def mounts_of(grant: Grant, capabilities: Mapping[str, Capability]) -> dict[str, Mount]:

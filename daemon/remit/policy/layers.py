@@ -257,7 +257,7 @@ def _filled(
     INVARIANT: a value never brings a `*` or a colon into a tool list, so it cannot widen a grant
     beyond the pattern that the operator wrote around it.
     """
-    if not text.is_open:
+    if "{{" not in text.text:
         return text.text
 
     def value_of(match: re.Match[str]) -> str:

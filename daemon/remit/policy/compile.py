@@ -56,7 +56,7 @@ def compile_definitions(
     for composition in compositions.values():
         _check_composition(catalogue, composition, problems)
     errors = [problem for problem in problems if problem.is_error]
-    errors += _list_errors(catalogue) if errors else _fill_grants(catalogue)
+    errors += _profile_errors(catalogue, fill=not errors)
     if definitions.is_unread:
         errors = [problem for problem in errors if problem.code not in _ABOUT_CAPABILITIES]
     if errors:
@@ -66,25 +66,19 @@ def compile_definitions(
     return msgspec.structs.replace(catalogue, warnings=tuple(sorted(warnings, key=by_place)))
 
 
-def _fill_grants(catalogue: Catalogue) -> list[Problem]:
-    """Resolve every profile, so that a mistake in one is found before anybody holds it."""
+def _profile_errors(catalogue: Catalogue, *, fill: bool) -> list[Problem]:
+    """Resolve every profile, so that a mistake in one is found before anybody holds it.
+
+    Without `fill` only tool lists are looked at: other errors keep the profiles from resolving.
+    """
     errors: list[Problem] = []
     merged: Merged = {}
     for name in catalogue.compositions:
         try:
-            catalogue.grants[name] = _resolve(catalogue, name, {}, merged)
-        except DefinitionError as error:
-            errors += error.problems
-    return errors
-
-
-def _list_errors(catalogue: Catalogue) -> list[Problem]:
-    """What is wrong with tool lists, beside the errors that keep the profiles from resolving."""
-    errors: list[Problem] = []
-    merged: Merged = {}
-    for name in catalogue.compositions:
-        try:
-            layer_of(catalogue, name, {}, merged)
+            if fill:
+                catalogue.grants[name] = _resolve(catalogue, name, {}, merged)
+            else:
+                layer_of(catalogue, name, {}, merged)
         except DefinitionError as error:
             errors += error.problems
     return errors

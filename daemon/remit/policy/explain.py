@@ -104,25 +104,19 @@ def explain_layer(
     name = catalogue.universe.canonical(event)
     exists = name in catalogue.universe.index
     gated = frozenset(gated_capabilities(catalogue, profile, reviewed))
-    by_capability = _capability_rules(catalogue, profile, layer, name, reviewed) if exists else ()
-    added = _added_rules(catalogue, layer, name) if exists else ()
-    is_gated = not by_capability and _is_gated(catalogue, gated, name)
-    granted_by = (*by_capability, *(() if is_gated else added))
-    denied_by = _deny_rules(catalogue, layer, name)
     held = hold(catalogue, profile, layer, reviewed)
+    granted_by: tuple[PermissionRule, ...] = ()
+    if exists:
+        granted_by = _capability_rules(catalogue, profile, layer, name, held.active)
+        if granted_by or not _is_gated(catalogue, gated, name):
+            granted_by += _added_rules(catalogue, layer, name)
+    denied_by = _deny_rules(catalogue, layer, name)
     refused = refusals(catalogue, layer, held, gated)
-    above = (
-        ()
-        if granted_by and catalogue.universe.lets_through(layer.max_effect, name)
-        else _ceiling(layer, refused, name)
-    )
+    is_given = granted_by and catalogue.universe.lets_through(layer.max_effect, name)
+    above = () if is_given else _ceiling(layer, refused, name)
     pending = () if granted_by else _pending(catalogue, held.pending, gated, layer, name)
-    reason: Reason = "granted"
-    if denied_by:
-        reason = "explicit_deny"
-    elif not exists:
-        reason = "unknown_event"
-    elif above or not granted_by:
+    reason: Reason = "explicit_deny" if denied_by else "granted" if exists else "unknown_event"
+    if reason == "granted" and (above or not granted_by):
         reason = refused.reason(EventName(name))
     is_missing = exists and reason == "no_grant"
     return Explanation(
@@ -148,9 +142,8 @@ def _ceiling(layer: Layer, refused: RefusalPatterns, event: str) -> tuple[Permis
 
 
 def _capability_rules(
-    catalogue: Catalogue, profile: str, layer: Layer, event: str, reviewed: frozenset[str]
+    catalogue: Catalogue, profile: str, layer: Layer, event: str, active: tuple[str, ...]
 ) -> tuple[PermissionRule, ...]:
-    active = hold(catalogue, profile, layer, reviewed).active
     paths = _paths(catalogue, profile, layer, set(active))
     rules = []
     for name in active:

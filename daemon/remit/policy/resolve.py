@@ -9,7 +9,7 @@ and what an agent is given beside its profile lies under the same ceiling. Nobod
 of a model tool, or of an event without a handler, and what is not stated never qualifies.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 
 import msgspec
 
@@ -81,27 +81,17 @@ def make_grant(
     """Compile a flattened profile into a grant, without its warnings."""
     universe = catalogue.universe
     holding = hold(catalogue, composition.name, layer, reviewed)
-    given = _given(catalogue, holding, layer.limits)
-    exposed, held_tools = given.exposed, given.tools
-    bits = held_bits = given.bits
-    tools = set(held_tools)
-    for entry in layer.allowed:
-        added = universe.granted_by(entry.pattern) if entry.pattern else 0
-        bits |= added
-        exposed |= added
-        tools.update([entry.model_tool] if entry.model_tool else [])
     gated = gated_capabilities(catalogue, composition.name, reviewed)
-    for name in gated:
-        bits &= ~(catalogue.own_events[name] & ~held_bits)
-        tools -= {ref.name for ref in catalogue.capabilities[name].claude_tools} - held_tools
+    held = _given(catalogue, holding, layer.limits)
+    listed = _listed(catalogue, layer, held, gated)
     denied = covered_bits(catalogue, layer.disallowed)
-    tools -= _denied_tools(layer.disallowed, tools)
-    cut = bits & catalogue.universe.above(layer.max_effect)
-    cut_tools = frozenset(tools) if layer.max_effect else frozenset()
-    bits &= ~(denied | cut)
-    exposed &= bits & ~universe.pushed
+    cut = listed.bits & universe.above(layer.max_effect)
+    bits = listed.bits & ~(denied | cut)
+    exposed = listed.exposed & bits & ~universe.pushed
     events = frozenset(universe.names_in(bits))
-    stopped = _stopped_by_review(catalogue, gated, layer.allowed, held_bits, held_tools)
+    tools = listed.tools - _denied_tools(layer.disallowed, listed.tools)
+    cut_tools = tools if layer.max_effect else frozenset()
+    stopped = _stopped_by_review(catalogue, gated, layer.allowed, held)
     refused = refusals(catalogue, layer, holding, gated)
     return Grant(
         profile=composition.name,
@@ -116,9 +106,9 @@ def make_grant(
         exposed=events if exposed == bits else frozenset(universe.names_in(exposed)),
         exposure=layer.exposure.mode if layer.exposure else "all",
         pinned=_covered(catalogue, layer.pinned, exposed),
-        claude_tools=frozenset(tools) - cut_tools,
+        claude_tools=tools - cut_tools,
         denied_tools=cut_tools.union(e.model_tool for e in layer.disallowed if e.model_tool),
-        limits=given.limits,
+        limits=held.limits,
         capabilities=holding.active,
         pending_review=tuple(sorted({*holding.pending, *stopped})),
         pending_patterns=refused.waiting,
@@ -126,12 +116,12 @@ def make_grant(
         launcher=layer.launcher,
         config={n: f.config for n, f in layer.flags.items() if f.on and f.config is not None},
         variables=dict(environment),
-        shares=_shares(catalogue, layer, holding, held_bits, held_tools, gated),
+        shares=_shares(catalogue, layer, holding, held, gated),
     )
 
 
 class _Given(msgspec.Struct, frozen=True):
-    """What the capabilities of a profile give together, before any list of its own."""
+    """What is given so far: by capabilities, then by the allow lists as well."""
 
     bits: int
     exposed: int
@@ -157,13 +147,29 @@ def _given(catalogue: Catalogue, holding: Holding, limits: Limits) -> _Given:
     return _Given(exposed | unexposed, exposed, frozenset(tools), limits)
 
 
+def _listed(catalogue: Catalogue, layer: Layer, held: _Given, gated: Iterable[str]) -> _Given:
+    """The same with what the allow lists add, but for what waits for a review."""
+    bits, exposed, tools = held.bits, held.exposed, set(held.tools)
+    for entry in layer.allowed:
+        added = catalogue.universe.granted_by(entry.pattern) if entry.pattern else 0
+        bits |= added
+        exposed |= added
+        tools.update([entry.model_tool] if entry.model_tool else [])
+    for name in gated:
+        own_bits, own_tools = _beside(catalogue, name, held)
+        bits &= ~own_bits
+        tools -= own_tools
+    return _Given(bits, exposed, frozenset(tools), held.limits)
+
+
+def _beside(catalogue: Catalogue, name: str, held: _Given) -> tuple[int, set[str]]:
+    """What a capability gives by itself that those which are held do not."""
+    tools = {ref.name for ref in catalogue.capabilities[name].claude_tools}
+    return catalogue.own_events[name] & ~held.bits, tools - held.tools
+
+
 def _shares(
-    catalogue: Catalogue,
-    layer: Layer,
-    holding: Holding,
-    held_bits: int,
-    held_tools: frozenset[str],
-    gated: Iterable[str],
+    catalogue: Catalogue, layer: Layer, holding: Holding, held: _Given, gated: Iterable[str]
 ) -> tuple[Share, ...]:
     """What runtime capabilities could add, under the same denials and reviews as a tool list."""
     known = catalogue.runtime_capabilities
@@ -173,8 +179,9 @@ def _shares(
     shut = covered_bits(catalogue, layer.disallowed) | catalogue.universe.above(layer.max_effect)
     tools: set[str] = set()
     for name in gated:
-        shut |= catalogue.own_events[name] & ~held_bits
-        tools |= {ref.name for ref in catalogue.capabilities[name].claude_tools} - held_tools
+        own_bits, own_tools = _beside(catalogue, name, held)
+        shut |= own_bits
+        tools |= own_tools
     offered = {tool for offer in offers.values() for tool in offer.claude_tools}
     tools |= offered if layer.max_effect else _denied_tools(layer.disallowed, offered)
     waiting = catalogue.universe.approved_only | covered_bits(catalogue, layer.approval)
@@ -232,10 +239,10 @@ def covered_bits(catalogue: Catalogue, entries: Iterable[ToolEntry]) -> int:
     return bits
 
 
-def _denied_tools(entries: Iterable[ToolEntry], tools: set[str]) -> set[str]:
+def _denied_tools(entries: Iterable[ToolEntry], tools: Set[str]) -> Set[str]:
     named = {entry.model_tool for entry in entries if entry.model_tool}
     everything = any(entry.pattern and entry.pattern.is_everything for entry in entries)
-    return set(tools) if everything else named & tools
+    return tools if everything else tools & named
 
 
 def gated_capabilities(
@@ -256,8 +263,7 @@ def _stopped_by_review(
     catalogue: Catalogue,
     gated: Iterable[str],
     allowed: Iterable[ToolEntry],
-    held_bits: int,
-    held_tools: frozenset[str],
+    held: _Given,
 ) -> set[str]:
     """The gated capabilities that take something away which the allow lists name."""
     added_bits = 0
@@ -267,9 +273,8 @@ def _stopped_by_review(
         added_tools.add(entry.model_tool)
     stopped = set()
     for name in gated:
-        events = catalogue.own_events[name] & ~held_bits & added_bits
-        tools = {ref.name for ref in catalogue.capabilities[name].claude_tools} - held_tools
-        if events or tools & added_tools:
+        own_bits, own_tools = _beside(catalogue, name, held)
+        if own_bits & added_bits or own_tools & added_tools:
             stopped.add(name)
     return stopped
 

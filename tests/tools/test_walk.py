@@ -11,13 +11,13 @@ import pytest
 # As measured last: a walk that becomes shorter lowers its number. The goals stand in the tool.
 FILES = {
     "check": 8,
-    "why": 21,
+    "why": 19,
     "reload": 38,
     "upstream": 25,
     "discover": 28,
     "inject": 25,
     "set": 21,
-    "spawn": 38,
+    "spawn": 37,
 }
 
 

@@ -7,8 +7,12 @@ import pytest
 from tests.cli.shell import Shell
 
 from remit.errors import ConflictError
-from remit.features.upstreams.edit import change_upstreams, with_servers, without_server
-from remit.features.upstreams.file import read_upstreams
+from remit.features.upstreams.file import (
+    change_upstreams,
+    read_upstreams,
+    with_servers,
+    without_server,
+)
 from remit.model.upstream import Upstream
 
 COMMENTED = """\

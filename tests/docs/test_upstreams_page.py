@@ -4,8 +4,8 @@ from pathlib import Path
 
 from tests.docs.pages import ROOT, blocks, rows, sections
 
-from remit.features.upstreams.file import UPSTREAM_FIELDS, UPSTREAM_FILE, inspect_upstreams
-from remit.features.upstreams.kinds import SECRET
+from remit.features.upstreams.file import inspect_upstreams
+from remit.features.upstreams.kinds import SECRET, UPSTREAM_FIELDS, UPSTREAM_FILE
 
 PAGE = ROOT / "docs" / "reference" / "upstreams.md"
 

@@ -34,7 +34,7 @@ from remit.config.strict.yaml import Mapping, parse_yaml
 from remit.errors import InvalidDataError, NotFoundError
 from remit.features.cards.card import CARD
 from remit.features.skills.manifest_file import MANIFEST
-from remit.features.upstreams.file import UPSTREAM_FILE
+from remit.features.upstreams.kinds import UPSTREAM_FILE
 from remit.model.names import did_you_mean
 from remit.policy.graph.graph import picture, to_dot, to_mermaid
 from remit.policy.graph.svg import to_svg

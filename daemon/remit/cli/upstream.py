@@ -24,8 +24,14 @@ from remit.config.settings.home import Home
 from remit.config.settings.lock import running_pid
 from remit.config.settings.table import Settings
 from remit.errors import DefinitionError, NotFoundError
-from remit.features.upstreams.edit import change_upstreams, check_entries, without_server
-from remit.features.upstreams.file import STARTS, TRUST, inspect_upstreams, upstreams_path
+from remit.features.upstreams.file import (
+    change_upstreams,
+    check_entries,
+    inspect_upstreams,
+    upstreams_path,
+    without_server,
+)
+from remit.features.upstreams.kinds import STARTS, TRUST
 from remit.model.names import did_you_mean
 
 _NAME = 20

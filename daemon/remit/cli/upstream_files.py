@@ -23,8 +23,13 @@ from remit.config.settings.home import Home
 from remit.config.settings.lock import running_pid
 from remit.config.settings.table import Settings
 from remit.errors import ConflictError, DefinitionError, NotFoundError, RemitError
-from remit.features.upstreams.edit import change_upstreams, with_servers
-from remit.features.upstreams.file import TRUST, UpstreamFile, inspect_upstreams, upstreams_path
+from remit.features.upstreams.file import (
+    UpstreamFile,
+    change_upstreams,
+    inspect_upstreams,
+    upstreams_path,
+    with_servers,
+)
 from remit.features.upstreams.hosts import (
     HostFile,
     HostImport,
@@ -32,6 +37,7 @@ from remit.features.upstreams.hosts import (
     read_host_file,
     server_names,
 )
+from remit.features.upstreams.kinds import TRUST
 from remit.model.names import did_you_mean
 
 _PATIENCE = 5.0

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from remit.config.strict.edit import pair_lines
 from remit.config.strict.yaml import parse_yaml, to_json
-from remit.features.upstreams.edit import with_servers, without_server
-from remit.features.upstreams.file import parse_upstreams
+from remit.features.upstreams.file import parse_upstreams, with_servers, without_server
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 ARGUMENT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=40)

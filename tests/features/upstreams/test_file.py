@@ -10,13 +10,13 @@ from remit.config.settings.home import Home
 from remit.config.settings.load import load_settings
 from remit.errors import DefinitionError
 from remit.features.upstreams.file import (
-    MAX_UPSTREAMS,
     UpstreamFile,
     inspect_upstreams,
     parse_upstreams,
     read_upstreams,
     upstreams_path,
 )
+from remit.features.upstreams.kinds import MAX_UPSTREAMS
 from remit.features.upstreams.secrets import looks_secret
 from remit.model.upstream import Upstream
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import msgspec
+from anyio import to_thread
 
 from remit.errors import InvalidDataError, RemitError
 from remit.features.agents.choice import status_warnings
@@ -17,7 +18,7 @@ from remit.kernel.dispatch.tool_list import model_tools, shown_tools
 from remit.kernel.dispatch.visibility import agent_in_reach, held_by
 from remit.model.capability import Capability
 from remit.model.grant import Grant
-from remit.model.principal import AgentSpec
+from remit.model.principal import Agent, AgentSpec
 from remit.model.schema import Name, config_mistakes
 from remit.policy.catalogue import Catalogue
 from remit.policy.delegate import agent_layer
@@ -59,20 +60,14 @@ async def runtime(
         query: what the agent is asked; prompts of relevant capabilities are chosen by it.
         messages: the conversation instead of a query, oldest first; the latest few count.
     """
-    if not agent_id and ctx.principal.is_operator:
-        hint = "the operator is no agent: name one"
-        raise InvalidDataError("which agent?", hint=hint, details={"path": "$.agent_id"})
-    agent = agent_in_reach(ctx, agent_id or ctx.principal.id)
+    agent = _meant(ctx, agent_id)
     is_self = agent.id == ctx.principal.id
     spec, grant = agent.spec, ctx.grant if is_self else held_by(ctx, agent.id)
     catalogue = ctx.catalogue
     order = resolved(catalogue, spec, grant)
-    asked = query or "\n".join(_texts(messages or ())[-_LATEST:])
     engine = await finder.engine()
-    relevance = None
-    if asked.strip():
-        relevance = await _relevance(engine, asked, texts_of(catalogue, order.resolved_ids))
-        relevance = dict(zip(order.resolved_ids, relevance, strict=True))
+    asked = query or "\n".join(_texts(messages or ())[-_LATEST:])
+    relevance = await _relevance(engine, asked, catalogue, order)
     least = finder.usual.min_relevance
     least = _MIN_RELEVANCE if least is None else least
     own = own_prompt(spec, grant)
@@ -109,6 +104,13 @@ async def runtime(
     }
 
 
+def _meant(ctx: Context, agent_id: str) -> Agent:
+    if not agent_id and ctx.principal.is_operator:
+        hint = "the operator is no agent: name one"
+        raise InvalidDataError("which agent?", hint=hint, details={"path": "$.agent_id"})
+    return agent_in_reach(ctx, agent_id or ctx.principal.id)
+
+
 async def _names(ctx: Context, agent: str, events: list[str]) -> Mapping[str, str]:
     """What an agent calls its tools: the answer is put before its model, whoever asked."""
     names, universe = ctx.kernel.names, ctx.catalogue.universe
@@ -122,11 +124,15 @@ def _texts(messages: "list[Content | Message] | tuple[()]") -> list[str]:
     return [one if isinstance(one, str) else one.content for one in messages]
 
 
-async def _relevance(engine: "Engine", asked: str, texts: list[str]) -> Any:
-    # Commands without a daemon list the events here, and must not load anyio.
-    from anyio import to_thread  # noqa: PLC0415
-
-    return await to_thread.run_sync(engine.relevance, [asked], texts)
+async def _relevance(
+    engine: "Engine", asked: str, catalogue: Catalogue, order: "Order"
+) -> dict[str, float] | None:
+    """How relevant each capability is to what the agent is asked; None: it is asked nothing."""
+    if not asked.strip():
+        return None
+    texts = texts_of(catalogue, order.resolved_ids)
+    found = await to_thread.run_sync(engine.relevance, [asked], texts)
+    return dict(zip(order.resolved_ids, found, strict=True))
 
 
 class Order(msgspec.Struct, frozen=True):

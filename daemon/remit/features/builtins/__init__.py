@@ -4,8 +4,5 @@ from remit.kernel.feature import Feature
 
 FEATURE = Feature(
     name="builtins",
-    events=(
-        "remit.features.builtins.events",
-        "remit.features.builtins.testing",
-    ),
+    events=("remit.features.builtins.events",),
 )

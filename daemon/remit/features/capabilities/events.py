@@ -45,7 +45,7 @@ class CreateRequest(RuntimeDefinition, frozen=True, kw_only=True, forbid_unknown
     id: Id
 
 
-class UpdateRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ChangeRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Which capability, and what takes the place of what it says; absent fields stay."""
 
     id: Id
@@ -105,7 +105,7 @@ async def create(
 
 @event_handler("capability:update", capability="make_capabilities")
 async def update(
-    request: UpdateRequest, ctx: Context, capabilities: MadeCapabilities
+    request: ChangeRequest, ctx: Context, capabilities: MadeCapabilities
 ) -> dict[str, Any]:
     """Change a capability that you, or somebody you spawned, made; it acts on all holders at once.
 

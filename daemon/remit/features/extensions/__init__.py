@@ -5,6 +5,6 @@ from remit.kernel.feature import Feature
 FEATURE = Feature(
     name="extensions",
     events=("remit.features.extensions.events",),
-    setup="remit.features.extensions.service",
+    setup="remit.features.extensions.events",
     requires=("discovery",),
 )

@@ -3,23 +3,23 @@
 Everybody sees only the extensions that discovery would show, and only events of its own grant.
 """
 
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import msgspec
 import structlog
 
 from remit.errors import ConflictError, DefinitionError, HandlerError, RemitError
 from remit.features.discovery.service import Finder
-from remit.features.extensions.service import Extensions
-from remit.kernel.dispatch.context import Context
-from remit.kernel.dispatch.registry import event_handler
+from remit.features.discovery.setup import SearchOptions, configured_search
+from remit.features.extensions.service import Extensions, Loaded, Restored, restore
+from remit.kernel.dispatch.context import Context, Kernel
+from remit.kernel.dispatch.registry import bring_in, event_handler
 from remit.kernel.dispatch.visibility import unseen
+from remit.kernel.feature import Setup, Startup
+from remit.kernel.store.rows import BlobRows
 from remit.model.descriptor import Descriptor
 from remit.model.principal import Cause
 from remit.model.schema import PAGE_LIMIT, PAGE_MAX, Key, bounded, page
-
-if TYPE_CHECKING:
-    from remit.features.extensions.service import Loaded
 
 PREFIX = "extension:"
 Limit = Annotated[int, msgspec.Meta(ge=1, le=PAGE_MAX)]
@@ -122,7 +122,7 @@ def _cause(ctx: Context) -> Cause:
     return Cause("events_changed", by=ctx.principal.id, decision=ctx.decision)
 
 
-def _answer(ctx: Context, id_: str, done: "Loaded") -> dict[str, Any]:
+def _answer(ctx: Context, id_: str, done: Loaded) -> dict[str, Any]:
     """The caller hears of the events that it may use now, or could use before."""
     authority = ctx.kernel.authority
     own = authority.grant(ctx.principal, session=ctx.session).events | ctx.grant.events
@@ -144,3 +144,29 @@ def _refuse(ctx: Context, message: str, error: RemitError) -> NoReturn:
     kind = ConflictError if isinstance(error, DefinitionError) else HandlerError
     details = {"problem": problem} if ctx.sees_everything else {}
     raise kind(message, hint="the daemon's log says why", details=details) from error
+
+
+async def _restore(startup: Startup) -> None:
+    search = startup.take(SearchOptions, lambda: configured_search(startup.settings))
+    allowed = startup.settings.extension_modules
+    restored = await restore(
+        BlobRows(startup.database), startup.table, search.gather, allowed, bring_in
+    )
+    startup.put(restored)
+    startup.table = restored.table
+
+
+def _build(kernel: Kernel, startup: Startup) -> None:
+    extensions = Extensions(
+        kernel.authority,
+        kernel.reloader,
+        kernel.service(Finder),
+        BlobRows(kernel.database),
+        bring_in=bring_in,
+        allowed=startup.settings.extension_modules,
+    )
+    extensions.begin(startup.take(Restored, lambda: Restored(startup.table, {})))
+    kernel.provide(extensions)
+
+
+SETUP = Setup(restore=_restore, build=_build)

@@ -7,6 +7,7 @@ loaded is written down, and loaded again at the next start.
 """
 
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
@@ -21,18 +22,17 @@ from remit.errors import (
     RemitError,
     StoreError,
 )
-from remit.features.discovery.service import Finder, Gathered
-from remit.features.discovery.setup import SearchOptions, configured_search
 from remit.kernel.authority.revision import Authority, HandlerTable
-from remit.kernel.dispatch.context import Kernel
-from remit.kernel.dispatch.registry import Brought, bring_in
-from remit.kernel.feature import Setup, Startup
+from remit.kernel.dispatch.registry import Brought
 from remit.kernel.reload.full_reload import Outcome
 from remit.kernel.reload.reload import Reloader
 from remit.kernel.store.rows import BlobRows
 from remit.model.descriptor import Descriptor
 from remit.model.event import Service
 from remit.model.principal import Cause
+
+if TYPE_CHECKING:
+    from remit.features.discovery.service import Finder, Gathered
 
 log = structlog.get_logger()
 EXTENSIONS_BLOB = "extensions"
@@ -46,7 +46,7 @@ class Remembered(msgspec.Struct, frozen=True):
     module: str
 
 
-def check_allowed(extension: Descriptor, gathered: Gathered, allowed: frozenset[str]) -> None:
+def check_allowed(extension: Descriptor, gathered: "Gathered", allowed: frozenset[str]) -> None:
     """Refuse what the operator did not allow.
 
     Raises:
@@ -65,7 +65,7 @@ def check_allowed(extension: Descriptor, gathered: Gathered, allowed: frozenset[
         raise DeniedError(message, reason="no_grant", hint=hint)
 
 
-def entry_of(gathered: Gathered, id_: str) -> Descriptor | None:
+def entry_of(gathered: "Gathered", id_: str) -> Descriptor | None:
     """What the directories say about an id; the strongest of them counts."""
     return next((one for one in gathered.descriptors if one.id == id_), None)
 
@@ -81,7 +81,7 @@ class Restored(msgspec.Struct, frozen=True, eq=False):
 async def restore(
     store: BlobRows,
     table: HandlerTable,
-    gather: Callable[[], Gathered],
+    gather: "Callable[[], Gathered]",
     allowed: Iterable[str],
     bring_in: Callable[[str], Brought],
 ) -> Restored:
@@ -107,7 +107,7 @@ async def restore(
     return restored
 
 
-def _is_allowed(one: Remembered, gathered: Gathered, allowed: frozenset[str]) -> bool:
+def _is_allowed(one: Remembered, gathered: "Gathered", allowed: frozenset[str]) -> bool:
     try:
         entry = entry_of(gathered, one.id)
         if entry is None or entry.source.module != one.module:
@@ -171,7 +171,7 @@ class Extensions(Service):
         self,
         authority: Authority,
         reloader: Reloader,
-        finder: Finder,
+        finder: "Finder",
         store: BlobRows,
         *,
         bring_in: Callable[[str], Brought],
@@ -333,29 +333,3 @@ class _Attempt:
         self._is_over = True
         if self._result is not None:
             self._result.forget()
-
-
-async def _restore(startup: Startup) -> None:
-    search = startup.take(SearchOptions, lambda: configured_search(startup.settings))
-    allowed = startup.settings.extension_modules
-    restored = await restore(
-        BlobRows(startup.database), startup.table, search.gather, allowed, bring_in
-    )
-    startup.put(restored)
-    startup.table = restored.table
-
-
-def _build(kernel: Kernel, startup: Startup) -> None:
-    extensions = Extensions(
-        kernel.authority,
-        kernel.reloader,
-        kernel.service(Finder),
-        BlobRows(kernel.database),
-        bring_in=bring_in,
-        allowed=startup.settings.extension_modules,
-    )
-    extensions.begin(startup.take(Restored, lambda: Restored(startup.table, {})))
-    kernel.provide(extensions)
-
-
-SETUP = Setup(restore=_restore, build=_build)

@@ -202,18 +202,7 @@ class Approvals(Service):
     async def _ask(self, demand: "Demand", digest: str) -> Review:
         principal, event, now = demand.principal, demand.event, self._clock()
         await self.sweep()
-        mine = [
-            review
-            for review in self._live.values()
-            if review.requested_by == principal and review.status == "pending"
-        ]
-        if len(mine) >= MAX_PENDING:
-            seconds = max(min(map(self._lapses_at, mine)) - now, 1.0)
-            raise LimitError(
-                f"{len(mine)} requests of {principal!r} wait for approval already",
-                hint="wait until some of them are decided",
-                details={"limit": "pending_approvals", "retry_after": round(seconds, 3)},
-            )
+        self._check_room(principal, now)
         review = Review(
             id=secrets.token_hex(6),
             kind=APPROVAL,
@@ -241,6 +230,20 @@ class Approvals(Service):
         self._show(REQUESTED_EVENT, notice, principal, of=event)
         log.info("approval_requested", review=review.id, event_name=event, principal=principal)
         return review
+
+    def _check_room(self, principal: str, now: float) -> None:
+        mine = [
+            review
+            for review in self._live.values()
+            if review.requested_by == principal and review.status == "pending"
+        ]
+        if len(mine) >= MAX_PENDING:
+            seconds = max(min(map(self._lapses_at, mine)) - now, 1.0)
+            raise LimitError(
+                f"{len(mine)} requests of {principal!r} wait for approval already",
+                hint="wait until some of them are decided",
+                details={"limit": "pending_approvals", "retry_after": round(seconds, 3)},
+            )
 
     async def _hear(self, review: Review, principal: str, until: float) -> bool:
         """Wait for news of a request; False when there are none and the caller must not wait."""

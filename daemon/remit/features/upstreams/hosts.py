@@ -15,7 +15,7 @@ import msgspec
 
 from remit.config.strict.json import read_commented_json
 from remit.errors import InvalidDataError
-from remit.features.upstreams.edit import check_entries
+from remit.features.upstreams.file import check_entries
 from remit.features.upstreams.secrets import (
     NeededSecret,
     SecretNames,

@@ -8,7 +8,7 @@ everything: whoever decides what every agent may be shown must not see only its 
 import itertools
 import re
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import anyio
 import msgspec
@@ -16,8 +16,6 @@ import msgspec
 from remit.errors import ConflictError, InvalidDataError, NotFoundError, StoreError
 from remit.features.reviews.desk import ReviewDecision, ReviewItems, ReviewKind, ReviewQuery
 from remit.features.upstreams.pins import Pin, Status
-from remit.features.upstreams.server import UpstreamServer
-from remit.features.upstreams.service import Upstreams
 from remit.features.upstreams.trust import NEW, SHARED, decided, fingerprint_of, shown_of
 from remit.features.upstreams.views import review_view, seen
 from remit.kernel.audit.log import AuditLog
@@ -29,6 +27,10 @@ from remit.model.names import did_you_mean
 from remit.model.principal import Cause
 from remit.model.schema import BODY_BYTES
 from remit.policy.tool_names import effect_of
+
+if TYPE_CHECKING:
+    from remit.features.upstreams.server import UpstreamServer
+    from remit.features.upstreams.service import Upstreams
 
 TOOL = "tool"
 """The kind of these reviews, and how their ids begin."""
@@ -61,7 +63,7 @@ class ToolDecision(msgspec.Struct, frozen=True):
 class DecidedTools(NamedTuple):
     """What was decided about."""
 
-    server: UpstreamServer
+    server: "UpstreamServer"
     tools: list[str]
     held: dict[str, str]
     """What else waits and needs a decision of its own, with the reasons."""
@@ -80,7 +82,7 @@ class ToolReviews(Service):
     """Decides about upstream tools, and puts that in force."""
 
     def __init__(
-        self, upstreams: Upstreams, audit_log: AuditLog, *, clock: Callable[[], float]
+        self, upstreams: "Upstreams", audit_log: AuditLog, *, clock: Callable[[], float]
     ) -> None:
         self._upstreams = upstreams
         self._audit_log = audit_log
@@ -89,7 +91,7 @@ class ToolReviews(Service):
 
     def with_status(
         self, status: Status, effect: Effect | None = None
-    ) -> list[tuple[UpstreamServer, str, Pin]]:
+    ) -> "list[tuple[UpstreamServer, str, Pin]]":
         """Every tool of one status, by server and name; what waits for some callers waits.
 
         With an effect only those that do this.
@@ -136,7 +138,7 @@ class ToolReviews(Service):
                 await self._put(server, names, decision)
         return DecidedTools(server, names, held)
 
-    def _server(self, id_: str) -> tuple[UpstreamServer, str]:
+    def _server(self, id_: str) -> "tuple[UpstreamServer, str]":
         server, _, tool = id_.partition("/")
         found = self._upstreams.servers.get(server)
         if found is None:
@@ -147,7 +149,7 @@ class ToolReviews(Service):
         return found, tool
 
     def _plain(
-        self, server: UpstreamServer, decision: ToolDecision
+        self, server: "UpstreamServer", decision: ToolDecision
     ) -> tuple[list[str], dict[str, str]]:
         """What may be decided about together, and what else waits, each with its reason."""
         waits = [(name, pin) for name, pin in server.known.tools.items() if pin.status == "pending"]
@@ -167,7 +169,7 @@ class ToolReviews(Service):
         )
 
     def _why_alone(
-        self, server: UpstreamServer, name: str, pin: Pin, decision: ToolDecision
+        self, server: "UpstreamServer", name: str, pin: Pin, decision: ToolDecision
     ) -> str:
         """Why a tool that waits is not among all tools of its server; empty when it is."""
         if pin.pending is None or pin.reason != NEW:
@@ -180,7 +182,7 @@ class ToolReviews(Service):
             return "you were not shown it"
         return "" if shown == pin.pending_fingerprint else "it has changed since you were shown it"
 
-    def _checked(self, server: UpstreamServer, name: str, decision: ToolDecision) -> str:
+    def _checked(self, server: "UpstreamServer", name: str, decision: ToolDecision) -> str:
         """The tool that is meant, if it may be decided so."""
         name, mark = _named(name, server)
         pin = server.known.tools.get(name)
@@ -206,7 +208,9 @@ class ToolReviews(Service):
                 raise ConflictError(message, hint=f"remit upstream check {server.name}")
         return name
 
-    async def _put(self, server: UpstreamServer, names: list[str], decision: ToolDecision) -> None:
+    async def _put(
+        self, server: "UpstreamServer", names: list[str], decision: ToolDecision
+    ) -> None:
         """Write it down and put it in force; trust is given last and taken first."""
         now, pins = self._clock(), dict(server.known.tools)
         for name in names:
@@ -240,7 +244,7 @@ class ToolReviews(Service):
             raise StoreError(message, hint=error.hint) from error
 
     async def _write_down(
-        self, server: UpstreamServer, prints: dict[str, str], decision: ToolDecision
+        self, server: "UpstreamServer", prints: dict[str, str], decision: ToolDecision
     ) -> None:
         """The fingerprints that were decided about, in the audit."""
         for name, mark in prints.items():
@@ -255,12 +259,12 @@ class ToolReviews(Service):
             )
 
 
-def _effect(server: UpstreamServer, pin: Pin) -> Effect | None:
+def _effect(server: "UpstreamServer", pin: Pin) -> Effect | None:
     tool, _ = shown_of(pin)
     return None if tool is None else effect_of(server.upstream, tool)
 
 
-def _named(text: str, server: UpstreamServer) -> tuple[str, str]:
+def _named(text: str, server: "UpstreamServer") -> tuple[str, str]:
     """The tool that `TOOL` or `TOOL@FINGERPRINT` names, and the fingerprint if it has one.
 
     Raises:

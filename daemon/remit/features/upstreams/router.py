@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 from remit.errors import InvalidDataError, ToolFailedError, UnavailableError
+from remit.features.upstreams.client.schema import Checker, unusable
 from remit.features.upstreams.pins import KnownServer, served_tools
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.handler import Handler
@@ -21,7 +22,6 @@ from remit.policy.tool_names import upstream_spec
 from remit.text.sanitise import cleaned_text
 
 if TYPE_CHECKING:
-    from remit.features.upstreams.client.schema import Checker
     from remit.features.upstreams.client.state import CallOutcome, Health, Listing, Progress
 
 _TOLD = frozenset({"description", "title", "$comment", "markdownDescription"})
@@ -101,7 +101,7 @@ class UpstreamHandler(Handler):
         return arguments
 
     @cached_property
-    def _input(self) -> "Checker":
+    def _input(self) -> Checker:
         return _checker(self.tool.input_schema)
 
     @cached_property
@@ -166,9 +166,7 @@ def _cleaned(spec: EventSpec, tool: UpstreamTool) -> EventSpec:
     )
 
 
-def _checker(schema: Mapping[str, Any]) -> "Checker":
-    from remit.features.upstreams.client.schema import Checker, unusable  # noqa: PLC0415 - jsonschema-rs: see there
-
+def _checker(schema: Mapping[str, Any]) -> Checker:
     why = unusable(schema)
     if why:
         message = f"nothing can be checked with its schema: {why}"

@@ -4,9 +4,9 @@ What was trusted when the daemon last ran is served again before the first revis
 started for it. The table of handlers has exactly the events of the tools that are trusted.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.to_thread
@@ -25,7 +25,12 @@ from remit.features.upstreams.router import (
 )
 from remit.kernel.authority.revision import HandlerTable
 from remit.model.event import EventSpec
+from remit.model.principal import Cause
 from remit.model.upstream import Upstream, UpstreamTool
+
+if TYPE_CHECKING:
+    from remit.kernel.authority.revision import Authority
+    from remit.kernel.reload.reload import Reloader
 
 log = structlog.get_logger()
 MakeClient = Callable[[Upstream, OnListed], ServerClient]
@@ -137,6 +142,86 @@ def _reached(upstream: Upstream) -> Upstream:
     return msgspec.structs.replace(
         upstream, include=(), exclude=(), effects={}, trust="review", place=None
     )
+
+
+class UpstreamEvents:
+    """Brings the events of servers to what is trusted of them."""
+
+    def __init__(
+        self,
+        authority: "Authority",
+        reloader: "Reloader",
+        router: UpstreamRouter,
+        living: dict[str, UpstreamServer],
+        serve: Serve,
+    ) -> None:
+        """Wire the parts.
+
+        Args:
+            authority: knows the handlers in force.
+            reloader: puts others in force.
+            router: where calls go.
+            living: the servers that there are; one that is not among them has no events.
+            serve: makes handlers.
+        """
+        self._authority = authority
+        self._reloader = reloader
+        self._router = router
+        self._living = living
+        self._serve = serve
+
+    async def put_in_force(self, servers: Iterable[UpstreamServer], cause: Cause) -> None:
+        """Bring the events of servers to what is trusted, all as one revision.
+
+        When that cannot be, each server is tried by itself. One whose events still cannot be put in
+        force is reported: it gets nothing new, and what it may not serve any more is taken away.
+        """
+        wanted = list(servers)
+        for server in wanted:
+            server.problem = ""
+        if await self._change(wanted, cause):
+            for server in wanted:
+                problem = await self._change([server], cause)
+                if problem:
+                    server.problem = problem
+                    await self._change([server], cause, narrow=True)
+        for server in wanted:
+            if server.problem:
+                log.error("upstream_not_served", upstream=server.name, problem=server.problem)
+            if self._lives(server):
+                table = self._authority.current.table
+                prints = trusted_in(table, server.upstream, server.known)
+                self._router.trust(server.name, prints)
+
+    def _lives(self, server: UpstreamServer) -> bool:
+        return self._living.get(server.name) is server
+
+    async def _change(
+        self, servers: list[UpstreamServer], cause: Cause, *, narrow: bool = False
+    ) -> str:
+        def change(table: HandlerTable) -> HandlerTable:
+            for server in servers:
+                table = self._changed(table, server, narrow=narrow)
+            return table
+
+        try:
+            await self._reloader.change_events(change, cause)
+        except RemitError as error:
+            return error.message
+        return ""
+
+    def _changed(
+        self, table: HandlerTable, server: UpstreamServer, *, narrow: bool
+    ) -> HandlerTable:
+        source = server.upstream.source
+        if not self._lives(server):
+            return table.without_source(source)
+        if not narrow:
+            return with_server(table, server.upstream, server.known, self._serve)
+        trusted = trusted_in(table, server.upstream, server.known)
+        present = {name: table.by_event[name] for name in table.events_of(source)}
+        left = {name: one for name, one in present.items() if one.tool.name in trusted}
+        return table if left == present else table.with_source(source, left)
 
 
 class RestoredServer(msgspec.Struct, frozen=True):

@@ -5,7 +5,7 @@ events of what is trusted are put in force as one revision for each list. Trust 
 once and given last: first it is written down, then it is in force.
 """
 
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -14,15 +14,14 @@ import anyio.to_thread
 import structlog
 from anyio.abc import TaskGroup
 
-from remit.errors import DefinitionError, Problem, RemitError, StoreError, UnavailableError
+from remit.errors import DefinitionError, Problem, StoreError, UnavailableError
 from remit.features.upstreams.client.state import Listing
 from remit.features.upstreams.pins import KnownServer, Pin, read_pins, write_pins
-from remit.features.upstreams.router import Serve, UpstreamRouter
 from remit.features.upstreams.server import (
+    UpstreamEvents,
     UpstreamServer,
     UpstreamSources,
     trusted_in,
-    with_server,
 )
 from remit.features.upstreams.trust import (
     Judge,
@@ -31,7 +30,7 @@ from remit.features.upstreams.trust import (
     neighbours_of,
     unwritten,
 )
-from remit.kernel.authority.revision import Authority, HandlerTable
+from remit.kernel.authority.revision import Authority
 from remit.kernel.reload.reload import REJECTED, Reloader
 from remit.model.event import Service
 from remit.model.principal import DAEMON_ID, Cause
@@ -244,83 +243,3 @@ def _living_last(
     found = {one.name: one for one in touched}
     found.update({name: living[name] for name in found if name in living})
     return list(found.values())
-
-
-class UpstreamEvents:
-    """Brings the events of servers to what is trusted of them."""
-
-    def __init__(
-        self,
-        authority: Authority,
-        reloader: Reloader,
-        router: UpstreamRouter,
-        living: dict[str, UpstreamServer],
-        serve: Serve,
-    ) -> None:
-        """Wire the parts.
-
-        Args:
-            authority: knows the handlers in force.
-            reloader: puts others in force.
-            router: where calls go.
-            living: the servers that there are; one that is not among them has no events.
-            serve: makes handlers.
-        """
-        self._authority = authority
-        self._reloader = reloader
-        self._router = router
-        self._living = living
-        self._serve = serve
-
-    async def put_in_force(self, servers: Iterable[UpstreamServer], cause: Cause) -> None:
-        """Bring the events of servers to what is trusted, all as one revision.
-
-        When that cannot be, each server is tried by itself. One whose events still cannot be put in
-        force is reported: it gets nothing new, and what it may not serve any more is taken away.
-        """
-        wanted = list(servers)
-        for server in wanted:
-            server.problem = ""
-        if await self._change(wanted, cause):
-            for server in wanted:
-                problem = await self._change([server], cause)
-                if problem:
-                    server.problem = problem
-                    await self._change([server], cause, narrow=True)
-        for server in wanted:
-            if server.problem:
-                log.error("upstream_not_served", upstream=server.name, problem=server.problem)
-            if self._lives(server):
-                table = self._authority.current.table
-                prints = trusted_in(table, server.upstream, server.known)
-                self._router.trust(server.name, prints)
-
-    def _lives(self, server: UpstreamServer) -> bool:
-        return self._living.get(server.name) is server
-
-    async def _change(
-        self, servers: list[UpstreamServer], cause: Cause, *, narrow: bool = False
-    ) -> str:
-        def change(table: HandlerTable) -> HandlerTable:
-            for server in servers:
-                table = self._changed(table, server, narrow=narrow)
-            return table
-
-        try:
-            await self._reloader.change_events(change, cause)
-        except RemitError as error:
-            return error.message
-        return ""
-
-    def _changed(
-        self, table: HandlerTable, server: UpstreamServer, *, narrow: bool
-    ) -> HandlerTable:
-        source = server.upstream.source
-        if not self._lives(server):
-            return table.without_source(source)
-        if not narrow:
-            return with_server(table, server.upstream, server.known, self._serve)
-        trusted = trusted_in(table, server.upstream, server.known)
-        present = {name: table.by_event[name] for name in table.events_of(source)}
-        left = {name: one for name, one in present.items() if one.tool.name in trusted}
-        return table if left == present else table.with_source(source, left)

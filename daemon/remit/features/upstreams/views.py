@@ -14,6 +14,7 @@ from remit.features.upstreams.trust import shown_of
 from remit.kernel.dispatch.context import Context
 from remit.model.upstream import UpstreamTool
 from remit.policy.tool_names import effect_of, is_let_in, stated_effect, upstream_event
+from remit.text.unicode import unseen_spans
 
 if TYPE_CHECKING:
     from remit.features.upstreams.server import UpstreamServer
@@ -210,8 +211,6 @@ def _told(text: str | None, start: int) -> str | None:
 
 def seen(text: str) -> str:
     """A text in which everything can be seen: what has no shape of its own is written out."""
-    from remit.text.unicode import unseen_spans  # noqa: PLC0415 - when there is one
-
     cut = text[:MAX_TEXT]
     if not (cut.isascii() and cut.isprintable()):
         unseen = {at for start, end, _, _ in unseen_spans(cut) for at in range(start, end)}

@@ -9,8 +9,7 @@ from mcp_types import JSONRPCResponse
 from tests.features.upstreams.client.clients import process, running
 
 from remit.errors import InvalidDataError, ToolFailedError
-from remit.features.upstreams.client.start import SecretMasks, ServerOutput
-from remit.features.upstreams.client.state import ClientLimits
+from remit.features.upstreams.client.state import ClientLimits, SecretMasks, ServerOutput
 from remit.features.upstreams.client.transport import MessageFilter
 
 pytestmark = pytest.mark.anyio

@@ -6,7 +6,7 @@ from tests.features.upstreams.client.clients import running
 from tests.features.upstreams.client.test_http import SECRETS, at, site
 
 from remit.errors import RemitError
-from remit.features.upstreams.client.transport import BoundedTransport, http_client
+from remit.features.upstreams.client.endpoint import BoundedTransport, http_client
 
 pytestmark = pytest.mark.anyio
 

@@ -9,16 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remit.features.upstreams.client.schema import Checker, takes_more_than, unusable
-from remit.features.upstreams.client.start import SecretMasks, Throttle
-from remit.features.upstreams.client.state import ClientLimits, HandshakeMode, RelistSchedule
-from remit.features.upstreams.client.stdio import LineReader
-from remit.features.upstreams.client.supervisor import Backoff
+from remit.features.upstreams.client.state import ClientLimits, SecretMasks, Throttle
+from remit.features.upstreams.client.supervisor import Backoff, HandshakeMode, RelistSchedule
+from remit.features.upstreams.client.transport import LineSplitter
 
 
 @given(st.lists(st.binary(max_size=40)), st.integers(1, 30), st.integers(1, 50))
 def test_lines_are_the_same_however_they_come(parts: list[bytes], step: int, longest: int) -> None:
     whole = b"\n".join(part.replace(b"\n", b"") for part in parts) + b"\n"
-    lines = LineReader(longest=longest)
+    lines = LineSplitter(longest=longest)
     for at in range(0, len(whole), step):
         lines.feed(whole[at : at + step])
     taken = []
@@ -42,7 +41,7 @@ def test_lines_are_the_same_however_they_come(parts: list[bytes], step: int, lon
     ],
 )
 def test_the_request_of_a_line_that_is_too_long_is_found(line: bytes, asked: object) -> None:
-    lines = LineReader(longest=1_000)
+    lines = LineSplitter(longest=1_000)
     lines.feed(line % (b"x" * 5_000) + b"\n")
     taken = lines.take()
     assert taken is not None
@@ -52,7 +51,7 @@ def test_the_request_of_a_line_that_is_too_long_is_found(line: bytes, asked: obj
 
 
 def test_a_line_is_not_kept_beyond_its_limit_while_it_comes() -> None:
-    lines = LineReader(longest=1_000)
+    lines = LineSplitter(longest=1_000)
     for _ in range(100):
         lines.feed(b"x" * 65_536)
     assert len(lines._start) + len(lines._end) < 2_000

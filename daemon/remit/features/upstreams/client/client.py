@@ -16,6 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
+import msgspec
 
 from remit.errors import LimitError, RemitError, UnavailableError, with_code
 from remit.features.upstreams.client.state import (
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
 _GOODBYE_SECONDS = 3.0
 """A call that was cut off waits so long to hear why."""
+_WEIGHT = 0.2
+"""Of the newest call in the latency."""
 
 
 class UpstreamClient:
@@ -74,11 +77,19 @@ class UpstreamClient:
         )
         self._slots = anyio.Semaphore(upstream.concurrency)
         self._inside = 0
+        self._calls = 0
+        self._failures = 0
+        self._latency: float | None = None
 
     @property
     def health(self) -> Health:
         """How it is now."""
-        return self._monitor.health()
+        return msgspec.structs.replace(
+            self._monitor.health(),
+            calls=self._calls,
+            failures=self._failures,
+            latency=self._latency,
+        )
 
     async def run(self) -> None:
         """Keep the server until cancelled; one task runs this, once.
@@ -117,13 +128,13 @@ class UpstreamClient:
         if self._inside >= self.upstream.concurrency + self._limits.waiting:
             raise self._crowded()
         self._inside += 1
-        self._monitor.calls += 1
+        self._calls += 1
         try:
             await self._ready()
             asked = partial(self._ask, tool, arguments, progress, check)
             return await self._within(timeout or self.upstream.timeout, tool, asked)
         except UnavailableError as error:
-            self._monitor.failed(str(error.details["reason"]))
+            self._fail(str(error.details["reason"]))
             raise
         finally:
             self._inside -= 1
@@ -147,7 +158,7 @@ class UpstreamClient:
             raise self._unavailable("it gave no list of tools in time") from None
 
     async def _ready(self) -> None:
-        self._supervisor.want()
+        self._supervisor.wanted.set()
         if self._monitor.state in ("idle", "starting"):
             with anyio.move_on_after(self.upstream.start_timeout):
                 while self._monitor.state in ("idle", "starting"):
@@ -164,7 +175,7 @@ class UpstreamClient:
                 return await ask()
         self._supervisor.doubt()
         message = f"{self.upstream.name} did not answer {tool} within {seconds:g} s"
-        self._monitor.failed(message)
+        self._fail(message)
         raise with_code("timeout", message, "ask for less at once", {})
 
     async def _ask(
@@ -184,7 +195,9 @@ class UpstreamClient:
             outcome = await connection.call(tool, arguments, progress)
         except ServerGoneError as error:
             raise await self._cut_off(connection, str(error)) from error
-        self._monitor.answered(anyio.current_time() - begun)
+        seconds = anyio.current_time() - begun
+        before = seconds if self._latency is None else self._latency
+        self._latency = before + _WEIGHT * (seconds - before)
         return outcome
 
     async def _cut_off(self, connection: "ServerConnection", reason: str) -> UnavailableError:
@@ -193,6 +206,11 @@ class UpstreamClient:
             while connection.signals.ended and not self._supervisor.reason_of(connection):
                 await self._monitor.next_change()
         return self._unavailable(self._supervisor.reason_of(connection) or reason)
+
+    def _fail(self, reason: str) -> None:
+        """A call got no answer."""
+        self._failures += 1
+        self._monitor.last_error = reason
 
     def _unavailable(self, reason: str) -> UnavailableError:
         return UnavailableError(
@@ -209,5 +227,5 @@ class UpstreamClient:
         return LimitError(
             f"{self._inside} calls of {self.upstream.name} wait or run already",
             hint="ask again later, or raise its concurrency in upstreams.yaml",
-            details={"limit": "concurrency", "retry_after": self._monitor.latency or 1.0},
+            details={"limit": "concurrency", "retry_after": self._latency or 1.0},
         )

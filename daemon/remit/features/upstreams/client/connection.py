@@ -5,60 +5,56 @@ Only what starts a server imports this module: it brings the protocol library.
 
 import logging
 import math
-import os
 import re
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from importlib import metadata
 from typing import Any
 
 import anyio
 import anyio.to_thread
+import msgspec
 from mcp.client import Client, InputRequiredRoundsExceededError
-from mcp.client.streamable_http import streamable_http_client
 from mcp.client.subscriptions import SubscriptionLost
 from mcp.shared.exceptions import MCPError
-from mcp_types import CONNECTION_CLOSED, INVALID_PARAMS, METHOD_NOT_FOUND, Implementation
+from mcp_types import (
+    CONNECTION_CLOSED,
+    INVALID_PARAMS,
+    METHOD_NOT_FOUND,
+    CallToolResult,
+    Implementation,
+)
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
-from remit.errors import InvalidDataError, ToolFailedError
-from remit.features.upstreams.client.results import (
-    Page,
-    all_tools,
-    check_structure,
-    outcome_of,
-    too_large,
+from remit.errors import InvalidDataError, RemitError, TooLargeError, ToolFailedError
+from remit.features.upstreams.client.endpoint import (
+    SIZE,
+    ServerEndpoint,
+    open_endpoint,
 )
+from remit.features.upstreams.client.listing import Page, all_tools
 from remit.features.upstreams.client.schema import Checker
-from remit.features.upstreams.client.start import HandshakeError, StartParameters, command_line
 from remit.features.upstreams.client.state import (
     CallOutcome,
+    HandshakeError,
     Listing,
     Progress,
+    SecretMasks,
     ServerGoneError,
     Signals,
+    StartParameters,
+    has_no_number,
 )
-from remit.features.upstreams.client.stdio import (
-    TOO_LARGE,
-    open_server,
-    stdio_messages,
-)
-from remit.features.upstreams.client.transport import (
-    RAW_TOOLS,
-    SIZE,
-    BoundedTransport,
-    MessageFilter,
-    http_client,
-)
-from remit.kernel.processes.child import ChildProcess
+from remit.features.upstreams.client.transport import RAW_TOOLS, TOO_LARGE, MessageFilter
 
-_LAST_WORDS_SECONDS = 0.5
-_SLACK_SECONDS = 10.0
 _LONGEST = 1_000
 _ON_THE_WAY = ("Server returned an error response", "Session terminated", "SSE stream", "Redirect")
 _UNKNOWN_TOOL = re.compile(r"unknown tool|tool\b.{0,140}\bnot found", re.IGNORECASE)
 _LISTEN_PAUSES = (1.0, 60.0)
+_AT_ONCE = 16_384
+"""Bytes of an answer that is checked at once; a larger one may take a while, in a thread."""
+
 
 # What a server says must not get into our log unbounded and with its secrets: the library logs
 # lines that it cannot read, with a traceback each. What matters is told by exceptions too.
@@ -76,78 +72,6 @@ def _version() -> str:
 
 
 _OURSELVES = Implementation(name="remit", version=_version())
-
-
-class ServerEndpoint:
-    """A server that is reached: its messages, and why it is gone when it is."""
-
-    def __init__(
-        self,
-        start: StartParameters,
-        messages: Any,
-        *,
-        child: ChildProcess | None = None,
-        http: BoundedTransport | None = None,
-    ) -> None:
-        self._start = start
-        self._child = child
-        self._http = http
-        self.messages = messages
-
-    @property
-    def trouble(self) -> str:
-        """What went wrong last on the way to a URL."""
-        return "" if self._http is None else self._http.trouble
-
-    async def end_reason(self) -> str:
-        """What is known about its end; empty when nothing is."""
-        last = self._start.errors.last
-        if self._child is None:
-            return self.trouble
-        code = await self._child.exit_code(_LAST_WORDS_SECONDS)
-        if code is None:
-            return last
-        last = self._start.errors.last
-        ended = f"it was ended by signal {-code}" if code < 0 else f"it exited with code {code}"
-        return f"{ended}: {last}" if last else ended
-
-
-@asynccontextmanager
-async def open_endpoint(
-    start: StartParameters, on_broken: Callable[[str], None]
-) -> AsyncGenerator[ServerEndpoint]:
-    """A server for as long as the block runs.
-
-    Args:
-        start: how.
-        on_broken: told when a server behind a URL cannot be asked any more, and why.
-
-    Raises:
-        CannotStartError: it cannot be started.
-    """
-    limits, upstream, environment = start.limits, start.upstream, start.environment
-    if upstream.url:
-        patience = max(upstream.timeout, upstream.start_timeout) + _SLACK_SECONDS
-        http = BoundedTransport(
-            longest=limits.message_bytes, patience=patience, on_broken=on_broken
-        )
-        async with http_client(http, environment.headers) as client:
-            messages = streamable_http_client(
-                upstream.url, http_client=client, max_sse_event_size=limits.message_bytes
-            )
-            yield ServerEndpoint(start, messages, http=http)
-        return
-    path = environment.env.get("PATH", os.defpath)
-    command = await anyio.to_thread.run_sync(command_line, upstream, path)
-    async with open_server(
-        [*start.guard, *command],
-        env=environment.env,
-        cwd=upstream.cwd or None,
-        errors=start.errors,
-        stop_seconds=limits.stop_seconds,
-    ) as child:
-        lines = stdio_messages(child, noise=start.noise, longest=limits.message_bytes)
-        yield ServerEndpoint(start, lines, child=child)
 
 
 class ServerConnection:
@@ -342,3 +266,70 @@ def first_of(error: BaseException) -> str:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return str(error) or type(error).__name__
+
+
+def outcome_of(result: CallToolResult, masks: SecretMasks, *, most: int) -> CallOutcome:
+    """An answer as we pass it on.
+
+    Raises:
+        TooLargeError: it is larger than is taken.
+        ToolFailedError: it cannot be written down.
+    """
+    content = [
+        block.model_dump(by_alias=True, mode="json", exclude_none=True) for block in result.content
+    ]
+    value: dict[str, Any] = {"content": content}
+    if result.structured_content is not None:
+        value["structured"] = result.structured_content
+    try:
+        encoded = msgspec.json.encode(value)
+        msgspec.msgpack.encode(value)  # it has no integers beyond 64 bits
+    except (UnicodeEncodeError, OverflowError) as error:
+        raise _unreadable() from error
+    if len(encoded) > most:
+        raise too_large(len(encoded), most)
+    if has_no_number(value, encoded):
+        raise _unreadable()
+    clean = masks.value(value, encoded)
+    return CallOutcome(
+        content=clean["content"],
+        structured_content=clean.get("structured"),
+        is_error=bool(result.is_error),
+    )
+
+
+def _unreadable() -> RemitError:
+    message = "the tool answered text or numbers that cannot be written"
+    return ToolFailedError(message, details={"reason": "unreadable"})
+
+
+def too_large(size: int | None, most: int) -> RemitError:
+    """The error for an answer that was not taken."""
+    answered = f"{size:,} bytes" if size else "too much"
+    return TooLargeError(
+        f"the tool answered {answered}; {most:,} bytes are taken",
+        hint="ask for less at once",
+        details={"reason": "too_large", "limit": most},
+    )
+
+
+async def check_structure(tool: str, outcome: CallOutcome, checker: Checker) -> None:
+    """Hold a tool to what it promised.
+
+    Raises:
+        ToolFailedError: the answer does not fit the tool's output schema.
+    """
+    value = outcome.structured_content
+    if value is None:
+        found = "it has no structured content"
+    elif len(msgspec.json.encode(value)) <= _AT_ONCE:
+        found = checker.mistake(value)
+    else:
+        found = await anyio.to_thread.run_sync(checker.mistake, value)
+    if not found:
+        return
+    raise ToolFailedError(
+        f"the answer of {tool} does not fit its own output schema: {found}",
+        hint="the server breaks its promise: tell whoever runs it",
+        details={"reason": "output_schema"},
+    )

@@ -1,27 +1,50 @@
-"""What is known of one upstream server while it runs: its tools, its health, and its signals.
+"""One upstream server while it runs: what it is started with, what it lists, and how it is.
 
-A list of tools is asked for again at once when a person asks, and after a while when the server
-says that it has changed.
+Its secrets are masked in everything that it or a failure says, and what it writes is slowed down
+when it is too much.
 """
 
 import math
-from collections.abc import Awaitable, Callable
+import os
+import shutil
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal
 
 import anyio
 import msgspec
 
-from remit.model.upstream import UpstreamTool
+from remit.model.upstream import Upstream, UpstreamTool
 
 State = Literal["idle", "starting", "ready", "failing", "stopped"]
 Progress = Callable[[float, float | None, str], None]
 """Told how far a call is: how much, of how much (None: unknown), and a line of text."""
-_GATHER_SECONDS = 0.03
-"""A server that changes ten tools says so ten times."""
-_SHORTEST_GAP = 0.1
-_LONGEST_GAP = 60.0
-_QUIET_SECONDS = 10.0
-"""Whoever was quiet for so long is believed at once again."""
+INHERITED = (
+    "HOME",
+    "LANG",
+    "LANGUAGE",
+    "LC_ALL",
+    "LC_CTYPE",
+    "LOGNAME",
+    "NODE_EXTRA_CA_CERTS",
+    "PATH",
+    "SHELL",
+    "SSL_CERT_DIR",
+    "SSL_CERT_FILE",
+    "TERM",
+    "TMPDIR",
+    "TZ",
+    "USER",
+)
+"""The only variables of the daemon that a server gets unasked: none of them holds a secret."""
+MASK = "***"
+_SHORTEST = 4
+"""Shorter ones cannot be told from other text; replacing `1` would tell more than it hides."""
+_LONGEST = 300
+_READ = _LONGEST * 16
+"""Bytes of a line that are looked at."""
+_PER_SPAN = 20
+_SPAN = 60.0
 
 
 class OmittedTool(msgspec.Struct, frozen=True):
@@ -102,55 +125,8 @@ class ClientLimits(msgspec.Struct, frozen=True, kw_only=True):
     """A server that ran so long starts anew from the first pause when it fails."""
 
 
-class HandshakeMode:
-    """The greeting of one server."""
-
-    def __init__(self, *, is_process: bool) -> None:
-        self._open = is_process
-        self._turned = False
-        self.mode = "auto"
-
-    def settle(self) -> None:
-        """It answered: so it is greeted from now on."""
-        self._open = False
-
-    def failed(self, *, during: bool) -> bool:
-        """It did not answer; tells whether to try the other greeting at once.
-
-        Args:
-            during: whether it ended while it was greeted.
-        """
-        if not self._open:
-            return False
-        first, self._turned = not self._turned, True
-        self.mode = "legacy" if self.mode == "auto" else "auto"
-        return first and during
-
-
 class ServerGoneError(Exception):
     """The server went away, or could not be asked; the text says what is known of it."""
-
-
-class Signals:
-    """It ended; its list may have changed. `wake` is set by either, and renewed by who waits."""
-
-    def __init__(self) -> None:
-        self.wake = anyio.Event()
-        self.ended = False
-        self.reason = ""
-        self.changed_at: float | None = None
-
-    def end(self, reason: str = "") -> None:
-        """It cannot be used any more; the first reason counts."""
-        self.reason = self.reason or reason
-        self.ended = True
-        self.wake.set()
-
-    def change(self) -> None:
-        """Its list may have changed; however often this is said, it is once until someone looks."""
-        if self.changed_at is None:
-            self.changed_at = anyio.current_time()
-            self.wake.set()
 
 
 class ListRequest:
@@ -183,26 +159,224 @@ class ListRequest:
         return self._listing
 
 
-class RelistSchedule:
-    """How soon a change that the server tells is looked at."""
+class Signals:
+    """It ended; its list may have changed. `wake` is set by either, and renewed by who waits."""
 
-    def __init__(self, limits: ClientLimits) -> None:
-        self._usual = limits.relist_seconds
-        self._gap = _SHORTEST_GAP
-        self._last = -math.inf
+    def __init__(self) -> None:
+        self.wake = anyio.Event()
+        self.ended = False
+        self.reason = ""
+        self.changed_at: float | None = None
 
-    def due(self, changed_at: float | None) -> float:
-        """When to ask for the list; never, when nothing changed."""
-        if changed_at is None:
-            return math.inf
-        if changed_at - self._last > _QUIET_SECONDS:
-            self._gap = _SHORTEST_GAP
-        return max(changed_at + _GATHER_SECONDS, self._last + self._gap)
+    def end(self, reason: str = "") -> None:
+        """It cannot be used any more; the first reason counts."""
+        self.reason = self.reason or reason
+        self.ended = True
+        self.wake.set()
 
-    def asked(self) -> None:
-        """The list is asked for now."""
-        self._last = anyio.current_time()
+    def change(self) -> None:
+        """Its list may have changed; however often this is said, it is once until someone looks."""
+        if self.changed_at is None:
+            self.changed_at = anyio.current_time()
+            self.wake.set()
 
-    def found(self, *, changed: bool) -> None:
-        """It was right, or cried wolf: then it is believed less and less quickly."""
-        self._gap = min(self._gap * 2, self._usual if changed else _LONGEST_GAP)
+
+class SecretMasks:
+    """The secrets that one server was started with."""
+
+    def __init__(self, secrets: Iterable[str] = ()) -> None:
+        known = {part for secret in secrets for part in (secret, *secret.split())}
+        # Longest first: one may be a part of another.
+        self._secrets = sorted(
+            (one for one in known if len(one) >= _SHORTEST and one not in ("Bearer", "Basic")),
+            key=len,
+            reverse=True,
+        )
+        self._on_the_wire = [msgspec.json.encode(one)[1:-1] for one in self._secrets]
+
+    @property
+    def longest(self) -> int:
+        """Characters of the longest secret."""
+        return len(self._secrets[0]) if self._secrets else 0
+
+    def text(self, text: str) -> str:
+        """A text without the secrets."""
+        for secret in self._secrets:
+            text = text.replace(secret, MASK)
+        return text
+
+    def value(self, value: Any, encoded: bytes) -> Any:
+        """A JSON value without the secrets.
+
+        Args:
+            value: what may have them.
+            encoded: the same as `msgspec.json` writes it, where a look is quick.
+        """
+        if not any(secret in encoded for secret in self._on_the_wire):
+            return value
+        return self._inside(value)
+
+    def _inside(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, Mapping):
+            return {self.text(str(name)): self._inside(one) for name, one in value.items()}
+        if isinstance(value, list):
+            return [self._inside(one) for one in value]
+        return value
+
+
+class Throttle:
+    """So much in a second, and not more: whoever writes faster waits for us.
+
+    A server that floods us is slowed by its own full pipe, and costs no more than this.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._since = 0.0
+        self._count = 0
+
+    async def spend(self, amount: int = 1) -> None:
+        """Count something, and wait when it was too much."""
+        now = anyio.current_time()
+        if now - self._since >= 1:
+            self._since, self._count = now, 0
+        self._count += amount
+        if self._count > self._most:
+            await anyio.sleep(self._since + 1 - now)
+
+
+class ServerOutput:
+    """What a server prints on one stream, without secrets and bounded in length and number."""
+
+    def __init__(self, log: Any, masks: SecretMasks, *, stream: str) -> None:
+        self._log = log
+        self._masks = masks
+        self._stream = stream
+        self._since = 0.0
+        self._logged = 0
+        self._left = b""
+        self.last = ""
+
+    def hear(self, piece: bytes) -> None:
+        """Take some output, which may end in the middle of a line."""
+        *lines, self._left = (self._left + piece).split(b"\n")
+        self._left = self._left[: _READ + 1]
+        for line in lines if len(lines) <= _PER_SPAN else [*lines[: _PER_SPAN - 1], lines[-1]]:
+            self.say(line)
+
+    def say(self, line: bytes) -> None:
+        """Take one line."""
+        # Masked before it is cut: half a secret is one too.
+        text = self._masks.text(line[:_READ].decode(errors="replace").strip())
+        if len(line) > _READ:  # of what was cut here its end may be one
+            text = text[: max(0, len(text) - self._masks.longest)]
+        shown = "".join(c if c.isprintable() else " " for c in text[:_LONGEST])
+        if not shown:
+            return
+        self.last = shown
+        now = anyio.current_time()
+        if now - self._since >= _SPAN:
+            self._since, self._logged = now, 0
+        self._logged += 1
+        if self._logged <= _PER_SPAN:
+            self._log.info("upstream_said", stream=self._stream, line=shown)
+        elif self._logged == _PER_SPAN + 1:
+            self._log.info("upstream_says_too_much", stream=self._stream)
+
+    def rest(self) -> None:
+        """The stream has ended: what is left is a line too."""
+        left, self._left = self._left, b""
+        self.say(left)
+
+
+class CannotStartError(Exception):
+    """Why a server cannot be started."""
+
+
+class HandshakeError(CannotStartError):
+    """It was started, and then there was no agreement."""
+
+
+class Environment(msgspec.Struct, frozen=True):
+    """The variables and headers of a server for one start, with the secrets filled in."""
+
+    env: Mapping[str, str]
+    headers: Mapping[str, str]
+    masks: SecretMasks
+
+
+def environment_of(upstream: Upstream, secret: Callable[[str], str | None]) -> Environment:
+    """Read the secrets and put everything together.
+
+    Raises:
+        CannotStartError: a secret is missing, or cannot be written where it belongs.
+    """
+    env = {name: os.environ[name] for name in INHERITED if name in os.environ}
+    env |= upstream.env
+    headers = dict(upstream.headers)
+    values = []
+    for target, wanted, bad in (
+        (env, upstream.secret_env, "\0"),
+        (headers, upstream.secret_headers, "\0\r\n"),
+    ):
+        for place, name in wanted.items():
+            value = secret(name)
+            if not value:
+                raise CannotStartError(f"the secret {name} is not set")
+            if any(character in value for character in bad):
+                raise CannotStartError(f"the secret {name} has characters that {place} cannot have")
+            target[place] = value
+            values.append(value)
+    return Environment(env, headers, SecretMasks(values))
+
+
+def command_line(upstream: Upstream, path: str) -> list[str]:
+    """The command with its full path.
+
+    Raises:
+        CannotStartError: there is no such program.
+    """
+    if "/" in upstream.command:
+        named = str(Path(upstream.cwd or ".") / Path(upstream.command).expanduser())
+        found = shutil.which(named)
+    else:
+        found = shutil.which(upstream.command, path=path)
+    if found is None:
+        raise CannotStartError(f"there is no program {upstream.command}")
+    return [str(Path(found).absolute()), *upstream.args]
+
+
+class StartParameters(msgspec.Struct, frozen=True, kw_only=True):
+    """How a server is started, this time."""
+
+    upstream: Upstream
+    environment: Environment
+    guard: Sequence[str]
+    limits: ClientLimits
+    errors: ServerOutput
+    noise: ServerOutput
+    mode: str
+    """The greeting: see `eras`."""
+
+
+def has_no_number(value: Any, encoded: bytes) -> bool:
+    """Tell whether a JSON value has a NaN or an infinity in it.
+
+    Args:
+        value: what may have one.
+        encoded: the same as `msgspec.json` writes it, where a look is quick.
+    """
+    if b"null" not in encoded:
+        return False
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, float) and not math.isfinite(one):
+            return True
+        if isinstance(one, dict):
+            waiting += one.values()
+        elif isinstance(one, list):
+            waiting += one
+    return False

@@ -1,8 +1,8 @@
 """The supervisor of one upstream server: starts it, follows its list, restarts it when it fails.
 
 Everything happens in the task of `run`: the protocol library wants a connection to be closed by the
-task that opened it. `HealthMonitor` holds the state and the figures that `Health` shows, `Backoff`
-says how long to wait before the next start.
+task that opened it. `Backoff` says how long to wait before the next start. A list of tools is asked
+for again at once when a person asks, and after a while when the server says that it has changed.
 """
 
 import math
@@ -14,31 +14,81 @@ import anyio
 import anyio.to_thread
 import structlog
 
-from remit.features.upstreams.client.start import (
-    Environment,
-    HandshakeError,
-    ServerOutput,
-    StartParameters,
-    environment_of,
-)
 from remit.features.upstreams.client.state import (
     ClientLimits,
-    HandshakeMode,
+    Environment,
+    HandshakeError,
     Health,
     Listing,
     ListRequest,
-    RelistSchedule,
     ServerGoneError,
+    ServerOutput,
+    StartParameters,
     State,
+    environment_of,
 )
 from remit.model.upstream import Upstream
 
 if TYPE_CHECKING:
     from remit.features.upstreams.client.connection import ServerConnection
 
-
+_GATHER_SECONDS = 0.03
+"""A server that changes ten tools says so ten times."""
+_SHORTEST_GAP = 0.1
+_LONGEST_GAP = 60.0
+_QUIET_SECONDS = 10.0
+"""Whoever was quiet for so long is believed at once again."""
 log = structlog.get_logger()
-_WEIGHT = 0.2
+
+
+class HandshakeMode:
+    """The greeting of one server."""
+
+    def __init__(self, *, is_process: bool) -> None:
+        self._open = is_process
+        self._turned = False
+        self.mode = "auto"
+
+    def settle(self) -> None:
+        """It answered: so it is greeted from now on."""
+        self._open = False
+
+    def failed(self, *, during: bool) -> bool:
+        """It did not answer; tells whether to try the other greeting at once.
+
+        Args:
+            during: whether it ended while it was greeted.
+        """
+        if not self._open:
+            return False
+        first, self._turned = not self._turned, True
+        self.mode = "legacy" if self.mode == "auto" else "auto"
+        return first and during
+
+
+class RelistSchedule:
+    """How soon a change that the server tells is looked at."""
+
+    def __init__(self, limits: ClientLimits) -> None:
+        self._usual = limits.relist_seconds
+        self._gap = _SHORTEST_GAP
+        self._last = -math.inf
+
+    def due(self, changed_at: float | None) -> float:
+        """When to ask for the list; never, when nothing changed."""
+        if changed_at is None:
+            return math.inf
+        if changed_at - self._last > _QUIET_SECONDS:
+            self._gap = _SHORTEST_GAP
+        return max(changed_at + _GATHER_SECONDS, self._last + self._gap)
+
+    def asked(self) -> None:
+        """The list is asked for now."""
+        self._last = anyio.current_time()
+
+    def found(self, *, changed: bool) -> None:
+        """It was right, or cried wolf: then it is believed less and less quickly."""
+        self._gap = min(self._gap * 2, self._usual if changed else _LONGEST_GAP)
 
 
 class HealthMonitor:
@@ -52,12 +102,9 @@ class HealthMonitor:
         self.state: State = "idle"
         self.reason = ""
         self.restarts = 0
-        self.calls = 0
-        self.failures = 0
         self.last_error = ""
         self.protocol = ""
         self.server_info = ""
-        self.latency: float | None = None
 
     def turn(self, state: State, reason: str = "", *, retry_after: float | None = None) -> None:
         """Come into a state."""
@@ -70,16 +117,6 @@ class HealthMonitor:
         """Wait for the next change."""
         await self._changed.wait()
 
-    def answered(self, seconds: float) -> None:
-        """A call was answered."""
-        before = seconds if self.latency is None else self.latency
-        self.latency = before + _WEIGHT * (seconds - before)
-
-    def failed(self, reason: str) -> None:
-        """A call got no answer."""
-        self.failures += 1
-        self.last_error = reason
-
     @property
     def retry_after(self) -> float | None:
         """Seconds until the next start, if one is planned."""
@@ -88,24 +125,21 @@ class HealthMonitor:
         return round(max(0.0, self._retry_at - anyio.current_time()), 3)
 
     def health(self) -> Health:
-        """Everything, as it is now."""
+        """How it is now, but for what is counted of calls."""
         return Health(
             state=self.state,
             reason=self.reason,
             since=self._since,
             restarts=self.restarts,
-            calls=self.calls,
-            failures=self.failures,
             last_error=self.last_error,
             protocol=self.protocol,
             server_info=self.server_info,
-            latency=self.latency,
             retry_after=self.retry_after if self._retry_at is not None else None,
         )
 
 
 class Backoff:
-    """Backoff that double while a server keeps failing, a little apart from each other's.
+    """Pauses that double while a server keeps failing, a little apart from each other's.
 
     One that had worked is started again at once, so that the next call finds it.
     """
@@ -151,7 +185,6 @@ class Supervisor:
         self._limits = limits
         self._monitor = monitor
         self._log = log.bind(upstream=upstream.name)
-        self._wanted = anyio.Event()
         self._hurry = anyio.Event()
         self._backoff = Backoff(limits)
         self._handshake = HandshakeMode(is_process=not upstream.url)
@@ -159,11 +192,9 @@ class Supervisor:
         self._listing: Listing | None = None
         self._has_failed = False
         self._ended: tuple[ServerConnection | None, str] = (None, "")
+        self.wanted = anyio.Event()
+        """Set when somebody needs it: a lazy one starts."""
         self.connection: ServerConnection | None = None
-
-    def want(self) -> None:
-        """Somebody needs it: a lazy one starts."""
-        self._wanted.set()
 
     def hurry(self) -> None:
         """Somebody has repaired something: do not put off the next start."""
@@ -197,7 +228,7 @@ class Supervisor:
         """Keep it until cancelled."""
         try:
             if self._upstream.start == "lazy":
-                await self._wanted.wait()
+                await self.wanted.wait()
             self._monitor.turn("starting")
             # 0.8 s that the loop must not stand still for
             open_connection = await anyio.to_thread.run_sync(_load)

@@ -1,8 +1,9 @@
-"""What passes between a server and the protocol library: over HTTP, and filtered for both ways.
+"""What passes between a server and the protocol library: lines of a process, filtered both ways.
 
-HTTP: our headers go to that host alone, and no answer is read without end. What goes wrong on the
-way becomes a status: the library would give up everything that is under way because of one request
-that failed. Redirects to other hosts are not followed, which the library sees to.
+Nobody waits for a server that does not read: what is written is queued, and when the queue is full
+the server counts as gone. A line that is too long is not kept while it is read: of it remain the
+beginning and the end, where the id of the request that it answers stands, so that this request can
+be told.
 
 The filter: the library gives up on a whole list because of one odd tool, starts a task for each
 notification, and tells every listener of changes one by one. Here a list reaches it with only the
@@ -10,38 +11,31 @@ tools' names and inputs, the rest goes past it; changes of the list are told onc
 concern; and all that nobody asked for is counted, and slowed down when it is too much.
 """
 
-import math
-from collections.abc import AsyncIterator, Callable, Mapping
+import re
+from collections import deque
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Any, Self
 
 import anyio
 import anyio.lowlevel
-import httpx2
+import msgspec
 from mcp.client import Transport
 from mcp.shared.message import SessionMessage
 from mcp_types import (
+    PARSE_ERROR,
+    ErrorData,
     JSONRPCError,
     JSONRPCNotification,
     JSONRPCRequest,
     JSONRPCResponse,
+    jsonrpc_message_adapter,
 )
 
-from remit.features.upstreams.client.start import Throttle
+from remit.features.upstreams.client.state import ServerOutput, Throttle
+from remit.kernel.processes.child import ChildProcess
 
-_UNREACHABLE = 503
-_UNREADABLE = 502
-_UNAUTHORISED = (401, 403)
-_FAILED = 400
-_CONNECT_SECONDS = 10.0
-_GOODBYE_SECONDS = 2.0
-_MOST_CONNECTIONS = 256
-_NEWS_PER_SECOND = 1_000_000
-"""Bytes of a stream of news; nobody waits for them."""
-_ANSWERS_PER_SECOND = 16_000_000
-_STREAMS_PER_SECOND = 5
-"""A stream of news that ends is opened again, at once if the server says so."""
-SIZE = "more bytes than are taken"
 RAW_TOOLS = "remit/tools"
 """The key in `_meta` under which the tools of a page stand as the server wrote them."""
 _UNASKED_PER_SECOND = 2_000
@@ -56,141 +50,17 @@ _PASSED = frozenset(
         "notifications/subscriptions/acknowledged",
     }
 )
-
-
-class BodyTooLarge(httpx2.StreamError):
-    """A body is larger than is taken; the library tells it to the request."""
-
-    def __init__(self) -> None:
-        super().__init__(SIZE)
-
-
-class BoundedTransport(httpx2.AsyncBaseTransport):
-    """Every request to the server."""
-
-    def __init__(self, *, longest: int, patience: float, on_broken: Callable[[str], None]) -> None:
-        """Nothing is opened yet.
-
-        Args:
-            longest: bytes that are read of one answer.
-            patience: seconds without a byte after which an answer will not come any more, and after
-                which nobody waits for one, however many bytes come.
-            on_broken: told that a new connection is needed, and why.
-        """
-        limits = httpx2.Limits(max_connections=_MOST_CONNECTIONS)
-        self._inner = httpx2.AsyncHTTPTransport(limits=limits, trust_env=False)
-        self._longest = longest
-        self._patience = patience
-        self._on_broken = on_broken
-        self._opening = Throttle(_STREAMS_PER_SECOND)
-        self.trouble = ""
-
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send it; what fails on the way is answered with a status."""
-        if request.method == "GET":
-            await self._opening.spend()
-        listens = _is_for_news(request)
-        request.extensions["timeout"] = {
-            "connect": _CONNECT_SECONDS,
-            "pool": _CONNECT_SECONDS,
-            "write": self._patience,
-            "read": None if listens else self._reading(request),
-        }
-        try:
-            response = await self._inner.handle_async_request(request)
-        except httpx2.TransportError as error:
-            self.trouble = f"{type(error).__name__}: {error}".rstrip(": ")
-            if not isinstance(error, httpx2.TimeoutException):
-                self._on_broken(self.trouble)
-            return httpx2.Response(_UNREACHABLE, request=request)
-        return await self._checked(request, response)
-
-    def _reading(self, request: httpx2.Request) -> float:
-        return _GOODBYE_SECONDS if request.method == "DELETE" else self._patience
-
-    async def _checked(self, request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
-        status = response.status_code
-        if response.headers.get("content-encoding", "identity").lower() != "identity":
-            # Nobody asked for it, and how large it becomes is not known beforehand.
-            await response.aclose()
-            self.trouble = "it answers in a compressed form that it was not asked for"
-            return httpx2.Response(_UNREADABLE, request=request)
-        if status >= _FAILED and request.method == "POST":
-            self.trouble = f"HTTP {status} {response.reason_phrase}".rstrip()
-            if status in _UNAUTHORISED:
-                self._on_broken(self.trouble)
-        endless = response.headers.get("content-type", "").startswith("text/event-stream")
-        return httpx2.Response(
-            status,
-            headers=response.headers,
-            stream=self._paced(request, response) if endless else _Bounded(response, self._longest),
-            extensions=response.extensions,
-            request=request,
-        )
-
-    def _paced(self, request: httpx2.Request, response: httpx2.Response) -> "_Paced":
-        if _is_for_news(request):
-            return _Paced(response, Throttle(_NEWS_PER_SECOND), math.inf)
-        return _Paced(response, Throttle(_ANSWERS_PER_SECOND), self._patience)
-
-    async def aclose(self) -> None:
-        """Close what is open."""
-        await self._inner.aclose()
-
-
-def _is_for_news(request: httpx2.Request) -> bool:
-    return request.method == "GET" or "listen" in request.headers.get("mcp-method", "")
-
-
-class _Paced(httpx2.AsyncByteStream):
-    """A stream of messages: read no faster than this, and no longer."""
-
-    def __init__(self, response: httpx2.Response, pace: Throttle, seconds: float) -> None:
-        self._response = response
-        self._throttle = pace
-        self._until = anyio.current_time() + seconds
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        async for piece in self._response.aiter_raw():
-            if anyio.current_time() > self._until:
-                return
-            await self._throttle.spend(len(piece))
-            yield piece
-
-    async def aclose(self) -> None:
-        await self._response.aclose()
-
-
-class _Bounded(httpx2.AsyncByteStream):
-    """The body of an answer, up to a limit."""
-
-    def __init__(self, response: httpx2.Response, longest: int) -> None:
-        self._response = response
-        self._longest = longest
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        size = 0
-        try:
-            async for piece in self._response.aiter_raw():
-                size += len(piece)
-                if size > self._longest:
-                    raise BodyTooLarge
-                yield piece
-        except httpx2.TransportError as error:
-            raise httpx2.StreamError(f"it broke off: {type(error).__name__}") from error
-
-    async def aclose(self) -> None:
-        await self._response.aclose()
-
-
-def http_client(guard: BoundedTransport, headers: Mapping[str, str]) -> httpx2.AsyncClient:
-    """The client for one server."""
-    return httpx2.AsyncClient(
-        transport=guard,
-        headers={**headers, "Accept-Encoding": "identity"},
-        follow_redirects=False,
-        trust_env=False,
-    )
+_KEPT = 512
+_ID = rb'"id"\s*:\s*(-?\d{1,18}|"(?:[^"\\]){1,64}")'
+_VERSION = rb'"jsonrpc"\s*:\s*"2\.0"'
+_AT_START = re.compile(rb"\s*\{\s*(?:" + _VERSION + rb"\s*,\s*)?" + _ID + rb"\s*,")
+# The last brace closes the message itself: what stands right before it is no part of a result.
+_AT_END = re.compile(rb",\s*" + _ID + rb"\s*(?:,\s*" + _VERSION + rb"\s*)?\}\s*\Z")
+TOO_LARGE = "the answer is too large"
+UNREADABLE = "the answer is not a message of the protocol"
+_QUEUED = 1_024
+_QUEUED_BYTES = 16 * 1024 * 1024
+_FLUSH_SECONDS = 0.5
 
 
 class MessageFilter:
@@ -358,3 +228,163 @@ class _Writer:
 
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
+
+
+class WireLine(msgspec.Struct, frozen=True):
+    """One line; when it was too long only its beginning and its end."""
+
+    start: bytes
+    end: bytes = b""
+    size: int = 0
+    whole: bool = True
+
+    def request(self) -> int | str | None:
+        """The id of the request that it answers, if it can be told without reading all of it."""
+        found = _AT_START.match(self.start) or _AT_END.search(self.end or self.start)
+        return None if found is None else msgspec.json.decode(found[1], type=int | str)
+
+
+class LineSplitter:
+    """Takes pieces, gives lines."""
+
+    def __init__(self, *, longest: int) -> None:
+        self._longest = longest
+        self._start = bytearray()
+        self._end = b""
+        self._size = 0
+        self._done: deque[WireLine] = deque()
+
+    def feed(self, piece: bytes) -> None:
+        """Take the next bytes; at most as many lines as these have are kept."""
+        *ends, rest = piece.split(b"\n")
+        for part in ends:
+            self._add(part)
+            self._finish()
+        self._add(rest)
+
+    def take(self) -> WireLine | None:
+        """The next line, if one is complete."""
+        return self._done.popleft() if self._done else None
+
+    def _add(self, part: bytes) -> None:
+        self._size += len(part)
+        room = self._longest - len(self._start)
+        self._start += part[:room]
+        if self._size > self._longest:
+            self._end = (self._end + part[-_KEPT:])[-_KEPT:]
+
+    def _finish(self) -> None:
+        whole = self._size <= self._longest
+        start = bytes(self._start) if whole else bytes(self._start[:_KEPT])
+        if start.strip():
+            self._done.append(WireLine(start, self._end, self._size, whole))
+        self._start, self._end, self._size = bytearray(), b"", 0
+
+
+@asynccontextmanager
+async def stdio_messages(
+    child: ChildProcess, *, noise: ServerOutput, longest: int
+) -> AsyncGenerator[tuple["_ProcessReader", "_ProcessWriter"]]:
+    """The two streams that a sieve goes around."""
+    reader = _ProcessReader(child, noise, longest=longest)
+    writer = _ProcessWriter()
+    async with anyio.create_task_group() as writing:
+        writing.start_soon(_write, child, writer, reader)
+        try:
+            yield reader, writer
+        finally:
+            await writer.aclose()
+            # A last word, as that a call is cancelled, should still be heard.
+            writing.cancel_scope.deadline = anyio.current_time() + _FLUSH_SECONDS
+
+
+async def _write(child: ChildProcess, writer: "_ProcessWriter", reader: "_ProcessReader") -> None:
+    async with writer.queued:
+        async for line in writer.queued:
+            try:
+                await child.send(line)
+            except OSError:
+                await reader.aclose()
+                return
+            writer.size -= len(line)
+
+
+class _ProcessWriter:
+    """Messages to the server."""
+
+    def __init__(self) -> None:
+        self._queue, self.queued = anyio.create_memory_object_stream[bytes](_QUEUED)
+        self.size = 0
+
+    async def send(self, item: SessionMessage, /) -> None:
+        """Queue a message.
+
+        Raises:
+            BrokenResourceError: the server does not read.
+        """
+        line = item.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
+        if self.size > _QUEUED_BYTES:
+            raise anyio.BrokenResourceError
+        try:
+            self._queue.send_nowait(line)
+        except anyio.WouldBlock:
+            raise anyio.BrokenResourceError from None
+        self.size += len(line)
+
+    async def aclose(self) -> None:
+        """Nothing more will be written; what is queued still is."""
+        self._queue.close()
+
+
+class _ProcessReader:
+    """Messages of the server; what is none is noise."""
+
+    def __init__(self, child: ChildProcess, noise: ServerOutput, *, longest: int) -> None:
+        self._child = child
+        self._noise = noise
+        self._lines = LineSplitter(longest=longest)
+        self._open = True
+        self._waiting = anyio.CancelScope()
+        self.last_size = 0
+        """Bytes of what was read last."""
+
+    async def receive(self) -> SessionMessage | Exception:
+        """The next message.
+
+        Raises:
+            EndOfStream: there will be no more.
+        """
+        while (line := self._lines.take()) is None:
+            self._lines.feed(await self._piece())
+        self.last_size = len(line.start)
+        if not line.whole:
+            return _failed(line, TOO_LARGE)
+        try:
+            return SessionMessage(jsonrpc_message_adapter.validate_json(line.start, by_name=False))
+        except ValueError:
+            self._noise.say(line.start)
+            return _failed(line, UNREADABLE)
+
+    async def _piece(self) -> bytes:
+        """More bytes, until the server has ended or we have."""
+        piece = b""
+        if self._open:
+            with anyio.CancelScope() as self._waiting:
+                piece = await self._child.receive()
+        if not piece:
+            raise anyio.EndOfStream
+        return piece
+
+    async def aclose(self) -> None:
+        """Nothing more will be read."""
+        self._open = False
+        self._waiting.cancel()
+
+
+def _failed(line: WireLine, message: str) -> SessionMessage | Exception:
+    """What cannot be read, told to the request that it answers if that can be seen."""
+    request = line.request()
+    if request is None:
+        return ValueError(message)
+    error = ErrorData(code=PARSE_ERROR, message=message, data={"bytes": line.size})
+    return SessionMessage(JSONRPCError(jsonrpc="2.0", id=request, error=error))

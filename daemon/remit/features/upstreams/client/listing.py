@@ -1,24 +1,24 @@
-"""Results of a server in our form: its list of tools, page by page, and its answers to calls.
+"""The tools that a server lists, page by page, in our form; what of them is left out, and why.
 
 JSON has no NaN and no infinity, but some who read it do. Written again they become `null`, so that
 what was checked, pinned or shown would be something else: neither a tool nor an answer has them.
 """
 
-import math
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 import anyio.lowlevel
-import anyio.to_thread
 import msgspec
 from mcp.shared.inbound import find_invalid_x_mcp_header
-from mcp_types import CallToolResult
 
-from remit.errors import RemitError, TooLargeError, ToolFailedError
-from remit.features.upstreams.client.schema import Checker, unusable
-from remit.features.upstreams.client.start import SecretMasks
-from remit.features.upstreams.client.state import CallOutcome, ClientLimits, OmittedTool
+from remit.features.upstreams.client.schema import unusable
+from remit.features.upstreams.client.state import (
+    ClientLimits,
+    OmittedTool,
+    SecretMasks,
+    has_no_number,
+)
 from remit.model.upstream import UpstreamTool
 
 Page = tuple[list[Any], str | None]
@@ -31,8 +31,6 @@ _LONGEST_TEXT = 32_768
 _LONGEST_REASON = 300
 _REASONS = 50
 _SHOWN_NAME = 80
-_AT_ONCE = 16_384
-"""Bytes of an answer that is checked at once; a larger one may take a while, in a thread."""
 
 
 class ToolList(msgspec.Struct, frozen=True):
@@ -206,91 +204,3 @@ def _tool(raw: dict[str, Any], masks: SecretMasks) -> UpstreamTool:
 def _hints(notes: dict[str, Any]) -> Iterable[tuple[str, bool]]:
     """Only what is plainly yes or no: `readOnlyHint: "maybe"` must not count as yes."""
     return ((name, notes[name]) for name in _HINTS if isinstance(notes.get(name), bool))
-
-
-def has_no_number(value: Any, encoded: bytes) -> bool:
-    """Tell whether a JSON value has a NaN or an infinity in it.
-
-    Args:
-        value: what may have one.
-        encoded: the same as `msgspec.json` writes it, where a look is quick.
-    """
-    if b"null" not in encoded:
-        return False
-    waiting = [value]
-    while waiting:
-        one = waiting.pop()
-        if isinstance(one, float) and not math.isfinite(one):
-            return True
-        if isinstance(one, dict):
-            waiting += one.values()
-        elif isinstance(one, list):
-            waiting += one
-    return False
-
-
-def outcome_of(result: CallToolResult, masks: SecretMasks, *, most: int) -> CallOutcome:
-    """An answer as we pass it on.
-
-    Raises:
-        TooLargeError: it is larger than is taken.
-        ToolFailedError: it cannot be written down.
-    """
-    content = [
-        block.model_dump(by_alias=True, mode="json", exclude_none=True) for block in result.content
-    ]
-    value: dict[str, Any] = {"content": content}
-    if result.structured_content is not None:
-        value["structured"] = result.structured_content
-    try:
-        encoded = msgspec.json.encode(value)
-        msgspec.msgpack.encode(value)  # it has no integers beyond 64 bits
-    except (UnicodeEncodeError, OverflowError) as error:
-        raise _unreadable() from error
-    if len(encoded) > most:
-        raise too_large(len(encoded), most)
-    if has_no_number(value, encoded):
-        raise _unreadable()
-    clean = masks.value(value, encoded)
-    return CallOutcome(
-        content=clean["content"],
-        structured_content=clean.get("structured"),
-        is_error=bool(result.is_error),
-    )
-
-
-def _unreadable() -> RemitError:
-    message = "the tool answered text or numbers that cannot be written"
-    return ToolFailedError(message, details={"reason": "unreadable"})
-
-
-def too_large(size: int | None, most: int) -> RemitError:
-    """The error for an answer that was not taken."""
-    answered = f"{size:,} bytes" if size else "too much"
-    return TooLargeError(
-        f"the tool answered {answered}; {most:,} bytes are taken",
-        hint="ask for less at once",
-        details={"reason": "too_large", "limit": most},
-    )
-
-
-async def check_structure(tool: str, outcome: CallOutcome, checker: Checker) -> None:
-    """Hold a tool to what it promised.
-
-    Raises:
-        ToolFailedError: the answer does not fit the tool's output schema.
-    """
-    value = outcome.structured_content
-    if value is None:
-        found = "it has no structured content"
-    elif len(msgspec.json.encode(value)) <= _AT_ONCE:
-        found = checker.mistake(value)
-    else:
-        found = await anyio.to_thread.run_sync(checker.mistake, value)
-    if not found:
-        return
-    raise ToolFailedError(
-        f"the answer of {tool} does not fit its own output schema: {found}",
-        hint="the server breaks its promise: tell whoever runs it",
-        details={"reason": "output_schema"},
-    )

@@ -6,7 +6,7 @@ from tests.contract.stores import NOW, agent
 
 from remit.app.store import Store
 from remit.errors import InvalidDataError, LimitError
-from remit.features.messages.store import Mail
+from remit.features.messages.mailbox import Mail
 
 LATER = NOW + 10
 

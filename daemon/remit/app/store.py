@@ -1,10 +1,10 @@
 """The store of an installation: the rows of the kernel and of every feature over one database."""
 
 from remit.features.agents.store import TokenRows
-from remit.features.capabilities.store import MadeRows
+from remit.features.capabilities.service import MadeRows
 from remit.features.discovery.store import LessonRows
 from remit.features.files.store import FileRows
-from remit.features.messages.store import MailRows
+from remit.features.messages.mailbox import MailRows
 from remit.features.reviews.store import ReviewRows
 from remit.features.state.store import StateRows
 from remit.kernel.audit.store import AuditRows

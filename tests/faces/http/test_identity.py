@@ -6,7 +6,7 @@ import anyio
 import pytest
 from tests.faces.http.world import PATIENCE, World, served
 
-from remit.features.messages.store import MailRows
+from remit.features.messages.mailbox import MailRows
 
 
 async def status(world: World, headers: dict[str, str]) -> int:

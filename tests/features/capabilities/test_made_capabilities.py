@@ -8,8 +8,7 @@ from tests.family import CATALOGUE, PROFILES, Family
 
 from remit.config.definitions.files import Files
 from remit.errors import StoreError
-from remit.features.capabilities.service import MAX_BY_ONE, load_made
-from remit.features.capabilities.store import MadeRows
+from remit.features.capabilities.service import MAX_BY_ONE, MadeRows, load_made
 from remit.model.capability import MAX_VERSIONS
 
 MORE = """

@@ -6,8 +6,7 @@ import msgspec
 
 from remit.errors import ConflictError, InvalidDataError, TooLargeError
 from remit.features.agents.launcher import Launcher
-from remit.features.messages.mailbox import Mailbox
-from remit.features.messages.store import MailRows
+from remit.features.messages.mailbox import Mailbox, MailRows
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.registry import event_handler
 from remit.kernel.dispatch.visibility import agent_in_reach, held_by, may_address, unknown_agent

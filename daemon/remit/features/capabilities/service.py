@@ -1,8 +1,8 @@
 """Capabilities that are made, changed and removed while the daemon runs, and kept over a restart.
 
 Each change is a new revision, with a plan and a line in the audit, as an edited file is. What is
-made is checked against what its author holds; `policy/delegate.py` checks it again at
-every decision.
+made is checked against what its author holds; `policy/delegate.py` checks it again at every
+decision.
 """
 
 from collections.abc import Callable
@@ -11,14 +11,21 @@ import anyio
 import msgspec
 import structlog
 
-from remit.errors import ConflictError, DefinitionError, LimitError, NotFoundError, StoreError
-from remit.features.capabilities.store import MadeRows
+from remit.errors import (
+    ConflictError,
+    DefinitionError,
+    InvalidDataError,
+    LimitError,
+    NotFoundError,
+    StoreError,
+)
 from remit.kernel.authority.revision import Authority
 from remit.kernel.authority.standing import UNREADABLE, made_of
 from remit.kernel.dispatch.context import Kernel
 from remit.kernel.feature import Setup, Startup
 from remit.kernel.reload.full_reload import Outcome
 from remit.kernel.reload.reload import Reloader
+from remit.kernel.store.rows import Rows, check_size, check_text
 from remit.model.capability import (
     RuntimeCapability,
     RuntimeDefinition,
@@ -30,12 +37,55 @@ from remit.model.principal import Cause
 from remit.policy.catalogue import Catalogue
 
 log = structlog.get_logger()
-
 MAX_BY_ONE = 50
 """Capabilities that one author may have."""
 MAX_IN_ALL = 1_000
 
 Made = tuple[RuntimeCapability, ...]
+_PUT = """
+INSERT INTO made_capability (id, body) VALUES (?, ?)
+ON CONFLICT (id) DO UPDATE SET body = excluded.body
+"""
+
+
+class MadeRows(Rows):
+    """Capabilities that were made at run time; the body is the runtime's own."""
+
+    async def made_put(self, capability: str, body: bytes) -> None:
+        """Keep a capability, in the place of the one of that id.
+
+        Raises:
+            InvalidDataError: the id cannot be one.
+            TooLargeError: the body is beyond what any store takes.
+        """
+        _check_made(capability, body)
+        await self.database.write(
+            lambda connection: connection.execute(_PUT, (capability, body)).rowcount
+        )
+
+    async def made_remove(self, capability: str) -> bool:
+        """Forget a capability; tells whether it was there."""
+        _check_made(capability)
+        query = "DELETE FROM made_capability WHERE id = ?"
+        return bool(
+            await self.database.write(
+                lambda connection: connection.execute(query, (capability,)).rowcount,
+                is_essential=True,
+            )
+        )
+
+    async def made_list(self) -> dict[str, bytes]:
+        """All of them, by id."""
+        query = "SELECT id, body FROM made_capability ORDER BY id"
+        return await self.database.read(lambda connection: dict(connection.execute(query)))
+
+
+def _check_made(capability: str, body: bytes = b"") -> None:
+    """Refuse what is no id of a capability, and a body beyond what any store takes."""
+    check_text(capability, "$.id")
+    if not capability or "\0" in capability:
+        raise InvalidDataError("a capability needs an id", details={"path": "$.id"})
+    check_size(body, "$.body")
 
 
 async def load_made(store: MadeRows) -> Made:

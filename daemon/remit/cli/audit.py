@@ -276,7 +276,7 @@ def _follow(remit: Any, before: dict[str, Any], interval: float) -> None:
 def _draw(picture: str, drawn: int) -> int:
     """Draw what fits on the terminal over the lines drawn before; tell how many there are."""
     width, height = shutil.get_terminal_size()
-    lines = [line[:width] for line in picture.splitlines()][: height - 1]
+    lines = [line[:width] for line in picture.splitlines()][: max(height - 1, 1)]
     up = f"\x1b[{drawn}A" if drawn else ""
     sys.stdout.write("\n".join([f"{up}\r\x1b[J{lines[0]}", *lines[1:], ""]))
     sys.stdout.flush()

@@ -1,6 +1,6 @@
 """The store of an installation: the rows of the kernel and of every feature over one database."""
 
-from remit.features.agents.store import TokenRows
+from remit.features.agents.tokens import TokenRows
 from remit.features.capabilities.service import MadeRows
 from remit.features.discovery.store import LessonRows
 from remit.features.files.store import FileRows

@@ -6,8 +6,7 @@ import pytest
 from tests.fakes import Desk, built_in_handlers, starter_files
 
 from remit.errors import StoreError
-from remit.features.agents.keys import MAX_OF_ONE, TokenIssuer
-from remit.features.agents.store import TokenRows
+from remit.features.agents.tokens import MAX_OF_ONE, TokenIssuer, TokenRows
 from remit.kernel.authority.keyring import KeyRing
 from remit.model.principal import Bearer
 from remit_client.wire import Answer

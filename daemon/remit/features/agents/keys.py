@@ -1,112 +1,29 @@
 """key:* — which clients may connect, under which profile, and the bearer tokens they carry.
 
-Secrets never come here. A token counts once it is written. A revoked one counts no longer before
-anything is written, and when the store fails, revoking it again writes it.
+Secrets never come here.
 """
 
 import secrets
 from typing import Annotated, Any
 
-import anyio
 import msgspec
-import structlog
 
-from remit.errors import ExceedsParentError, LimitError, UnknownAgentError
+from remit.errors import ExceedsParentError
 from remit.features.agents.delegation import rights_in, withheld
-from remit.features.agents.store import TokenRows
-from remit.kernel.authority.keyring import KeyRing, token_hash
+from remit.features.agents.tokens import TokenIssuer
+from remit.kernel.authority.keyring import token_hash
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.registry import event_handler
 from remit.kernel.dispatch.visibility import free_name, look_up, unseen, visible_profiles
-from remit.kernel.store.records import TokenRecord
-from remit.model.event import Service
 from remit.model.principal import ID_LENGTH, RESERVED, Principal, Token
 from remit.model.schema import Name, NewName, whole
 
-log = structlog.get_logger()
 NAME_BYTES = 64
-MAX_OF_ONE = 100
-"""Tokens of one principal."""
-MAX_IN_ALL = 20_000
 PublicKey = Annotated[str, msgspec.Meta(min_length=40, max_length=40)]
 DAY = 86_400
 MONTH = 30 * DAY
 Lifetime = Annotated[int, msgspec.Meta(ge=1, le=366 * DAY)]
 Audience = Annotated[str, whole(r"[a-z][a-z0-9_-]{0,63}", most=64)]
-
-
-class TokenIssuer(Service):
-    """Makes and revokes bearer tokens, so that a restart finds them as they were."""
-
-    def __init__(self, rows: TokenRows, keyring: KeyRing) -> None:
-        self._rows = rows
-        self._keyring = keyring
-        self._ring = keyring.tokens
-        self._unwritten: dict[str, Token] = {}
-
-    async def load(self) -> None:
-        """Take over the tokens of the store whose owners live; forget the others."""
-        lost = []
-        for record in await self._rows.token_list():
-            token = msgspec.convert(record, Token, from_attributes=True)
-            if self._keyring.key_of(token.owner) == token.owner_key:
-                self._ring.take(token)
-            else:
-                lost.append(token.hash)
-        if lost:
-            log.warning("orphaned_tokens_dropped", count=len(lost))
-            await self._rows.token_remove(lost)
-        await self.forget_expired()
-
-    async def add(self, owner: Principal, hash_: str, *, audience: str, seconds: float) -> Token:
-        """Let a token count for its owner, from when it is stored until its time is over.
-
-        Raises:
-            LimitError: there are too many.
-            UnknownAgentError: the owner was ended meanwhile.
-        """
-        await self.forget_expired()
-        if len(self._ring.of(owner.id)) >= MAX_OF_ONE or len(self._ring) >= MAX_IN_ALL:
-            message = f"{owner.id!r} has as many tokens as it may have"
-            raise LimitError(message, hint="revoke some: remit key tokens lists them")
-        now = self._ring.clock()
-        token = Token(
-            hash=hash_,
-            owner=owner.id,
-            owner_key=self._keyring.key_of(owner.id) or "",
-            audience=audience,
-            created_at=now,
-            expires_at=now + seconds,
-        )
-        # Shielded: one that is kept and does not count would appear after a restart.
-        with anyio.CancelScope(shield=True):
-            await self._rows.token_add(msgspec.convert(token, TokenRecord, from_attributes=True))
-            if not self._keyring.lives(owner):
-                await self._rows.token_remove([token.hash])
-                raise UnknownAgentError(f"{owner.id!r} was ended meanwhile")
-            self._ring.take(token)
-        return token
-
-    def find(self, name: str) -> Token | None:
-        """The token of that id; also one whose end still has to be written."""
-        living = next((one for one in self._ring.made() if one.id == name), None)
-        return living or self._unwritten.get(name)
-
-    async def revoke(self, token: Token) -> None:
-        """Let a token count no longer, at once."""
-        self._unwritten[token.id] = token
-        with anyio.CancelScope(shield=True):
-            self._ring.drop(token)
-            await self._rows.token_remove([token.hash])
-            self._unwritten.pop(token.id, None)
-
-    async def forget_expired(self) -> None:
-        """Drop those whose time is over."""
-        expired = self._ring.expired()
-        if expired:
-            for token in expired:
-                self._ring.drop(token)
-            await self._rows.token_remove([one.hash for one in expired])
 
 
 def _given_rights(request: Any, ctx: Context) -> Any:

@@ -16,9 +16,8 @@ from remit.config.settings.launch_user import launch_dir, launch_user, make_laun
 from remit.config.settings.table import Settings
 from remit.errors import RemitError
 from remit.features.agents.delegation import launch_of
-from remit.features.agents.keys import TokenIssuer
 from remit.features.agents.launcher import Launcher, LaunchFolders
-from remit.features.agents.store import TokenRows
+from remit.features.agents.tokens import TokenIssuer, TokenRows
 from remit.kernel.dispatch.context import Kernel
 from remit.kernel.feature import Setup, Startup
 from remit.kernel.processes.child import end_leftovers

@@ -193,11 +193,11 @@ def test_a_machine_without_python_is_told_the_fix(root: Path, tmp_path: Path, na
 
 # None of these may grow; a number that has become smaller is written down here.
 SHAPE = {
-    "modules": 294,
-    "lazy_own_imports": 18,
+    "modules": 288,
+    "lazy_own_imports": 15,
     "longest_chain": 13,
-    "of_one_sibling": 32,
-    "same_type_names": 2,
+    "of_one_sibling": 29,
+    "same_type_names": 0,
     "function_median": 7,
     "function_p90": 19,
 }

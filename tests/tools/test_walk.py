@@ -12,12 +12,12 @@ import pytest
 FILES = {
     "check": 8,
     "why": 19,
-    "reload": 38,
-    "upstream": 25,
+    "reload": 37,
+    "upstream": 22,
     "discover": 28,
     "inject": 25,
     "set": 21,
-    "spawn": 37,
+    "spawn": 36,
 }
 
 

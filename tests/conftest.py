@@ -3,12 +3,13 @@
 import ctypes
 import gc
 import os
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
-from tests.stores import TemporaryDatabase
+from tests.rows import make_store
+from tests.stores import SqliteStore, TemporaryDatabase
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -50,6 +51,13 @@ def close_stores() -> Iterator[None]:
     """No test leaves a store open."""
     yield
     TemporaryDatabase.close_all()
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncGenerator[SqliteStore]:
+    """An open store whose clock stands still at `tests.rows.NOW`."""
+    async with make_store(str(tmp_path)) as opened:
+        yield opened
 
 
 @pytest.fixture(scope="session")

@@ -256,10 +256,33 @@ def test_there_are_nearly_as_many_lines_of_tests_as_of_code(shape: Shape) -> Non
     assert shape.figures()["tests_to_code"] >= TESTS_TO_CODE
 
 
+# Folders of tests that are about no one package, and what they are about instead.
+OTHER_TESTS = {
+    "acceptance": "a daemon and commands as processes",
+    "bench": "tools/bench",
+    "client": "socket_client",
+    "docs": "the pages",
+    "drills": "tools/drills",
+    "outside": "parts that others wrote",
+    "tools": "tools",
+}
+
+
 def test_tests_stand_where_their_code_does(root: Path) -> None:
     folders = {
         path.parent.relative_to(root / "tests") for path in root.glob("tests/*/**/test_*.py")
     }
-    ours = {folder for folder in folders if (PACKAGE / folder.parts[0]).is_dir()}
+    ours = {folder for folder in folders if folder.parts[0] not in OTHER_TESTS}
     assert len(ours) > 20
     assert {str(folder) for folder in ours if not (PACKAGE / folder).is_dir()} == set()
+
+
+def test_every_feature_and_package_of_the_kernel_has_tests_of_its_own(root: Path) -> None:
+    packages = [path.parent for path in PACKAGE.glob("features/*/__init__.py")]
+    packages += [path.parent for path in PACKAGE.glob("kernel/*/__init__.py")]
+    missing = {
+        str(package.relative_to(PACKAGE))
+        for package in packages
+        if not any((root / "tests" / package.relative_to(PACKAGE)).glob("**/test_*.py"))
+    }
+    assert missing == set()

@@ -11,8 +11,8 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import httpx
-from tests.acceptance.outside import Outside, tool
 from tests.acceptance.site import PATIENCE, Daemon, Site, new_site
+from tests.acceptance.upstream_site import Outside, tool
 from tests.fakes import built_in_handlers
 
 from remit_client import RemitError

@@ -7,9 +7,9 @@ import anyio
 import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
-from tests.acceptance.outside import Outside, approve, ask, tool, waiting
 from tests.acceptance.site import PATIENCE, Site, new_site
 from tests.acceptance.test_mcp import ERAS, host
+from tests.acceptance.upstream_site import Outside, approve, ask, tool, waiting
 
 ALONE = 'disallowed_tools: ["system:*", "event:*", "permission:*", "discovery:*", "skill:*"]\n'
 NORTH = f"{ALONE}additional_tools: [mcp:north:search_fish]\n"

@@ -5,7 +5,8 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from tests.acceptance.outside import (
+from tests.acceptance.site import eventually, new_site
+from tests.acceptance.upstream_site import (
     NUMBER,
     PROFILE,
     Outside,
@@ -16,7 +17,6 @@ from tests.acceptance.outside import (
     tool,
     waiting,
 )
-from tests.acceptance.site import eventually, new_site
 
 from remit_client.errors import Conflict, InvalidData, RemitError, UnknownEvent
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.acceptance.outside import Outside, ask, tool, waiting
 from tests.acceptance.site import Daemon, Site, new_site
+from tests.acceptance.upstream_site import Outside, ask, tool, waiting
 
 import remit_client.sync
 

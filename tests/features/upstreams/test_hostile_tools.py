@@ -4,7 +4,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from tests.outside_desk import OutsideDesk
+from tests.upstream_desk import OutsideDesk
 
 from remit.features.upstreams.client.state import Listing
 from remit.features.upstreams.pins import KnownServer, served_tools

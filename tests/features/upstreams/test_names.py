@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from tests.outside_desk import OutsideDesk
+from tests.upstream_desk import OutsideDesk
 
 from remit.features.upstreams.pins import upstream_obstacle
 from remit.features.upstreams.service import Upstreams

@@ -6,7 +6,7 @@ from typing import Any
 import anyio
 import msgspec
 import pytest
-from tests.outside_desk import OutsideDesk
+from tests.upstream_desk import OutsideDesk
 
 from remit.errors import DefinitionError, Place, Problem
 from remit.features.upstreams.client.state import CallOutcome, Health

@@ -8,7 +8,7 @@ import anyio
 import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.outside_desk import OutsideDesk
+from tests.upstream_desk import OutsideDesk
 
 from remit.features.upstreams.pins import read_pins
 from remit.features.upstreams.service import Upstreams

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import anyio
 import pytest
-from tests.contract.stores import audit_entry
 from tests.kernel.store.gate import Gate, let_all_start
+from tests.rows import audit_entry
 from tests.stores import SqliteStore
 
 from remit.errors import ConflictError, StoreError

@@ -5,7 +5,7 @@ import stat
 from pathlib import Path
 
 import pytest
-from tests.contract.stores import audit_entry
+from tests.rows import audit_entry
 from tests.stores import SqliteStore
 
 from remit.errors import StoreError

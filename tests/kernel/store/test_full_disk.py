@@ -9,7 +9,7 @@ from pathlib import Path
 
 import anyio
 import pytest
-from tests.contract.stores import agent, audit_entry, public_key
+from tests.rows import agent, audit_entry, public_key
 from tests.stores import SqliteStore
 
 from remit.errors import StoreError

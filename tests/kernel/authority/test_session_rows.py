@@ -1,7 +1,7 @@
-"""What every store promises of sessions, run on every store."""
+"""What a store promises of sessions."""
 
 import pytest
-from tests.contract.stores import agent, public_key
+from tests.rows import agent, public_key
 
 from remit.app.store import Store
 from remit.errors import InvalidDataError, TooLargeError

@@ -1,10 +1,10 @@
-"""What every store promises of reviews and blobs, run on every store."""
+"""What a store promises of reviews and blobs."""
 
 from contextlib import suppress
 
 import anyio
 import pytest
-from tests.contract.stores import NOW, review
+from tests.rows import NOW, review
 
 from remit.app.store import Store
 from remit.errors import ConflictError, InvalidDataError, NotFoundError, TooLargeError

@@ -1,8 +1,8 @@
-"""What every store promises of mail, run on every store."""
+"""What a store promises of mail."""
 
 import anyio
 import pytest
-from tests.contract.stores import NOW, agent
+from tests.rows import NOW, agent
 
 from remit.app.store import Store
 from remit.errors import InvalidDataError, LimitError

@@ -1,7 +1,7 @@
-"""What every store promises of the files of sessions, run on every store."""
+"""What a store promises of the files of sessions."""
 
 import pytest
-from tests.contract.stores import NOW, agent, public_key
+from tests.rows import NOW, agent, public_key
 
 from remit.app.store import Store
 from remit.errors import ConflictError, InvalidDataError, LimitError, TooLargeError

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.contract.stores import (
-    KINDS,
+from tests.rows import (
     NOW,
     agent,
     audit_entry,
@@ -184,18 +183,17 @@ async def outcome(store: Store, name: str, arguments: dict[str, Any]) -> object:
         return (error.code, error.message, error.hint, error.details)
 
 
-async def assert_same_answers(kind: str, operations: list[Operation]) -> None:
+async def assert_same_answers(operations: list[Operation]) -> None:
     with tempfile.TemporaryDirectory() as open_folder, tempfile.TemporaryDirectory() as folder:
-        async with make_store(kind, open_folder) as steady:
+        async with make_store(open_folder) as steady:
             half = len(operations) // 2
             for part in (operations[:half], operations[half:]):
-                async with make_store(kind, folder) as reopened:
+                async with make_store(folder) as reopened:
                     for name, arguments in part:
                         expected = await outcome(steady, name, arguments)
                         assert await outcome(reopened, name, arguments) == expected
 
 
-@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     "use",
     [
@@ -210,6 +208,6 @@ async def assert_same_answers(kind: str, operations: list[Operation]) -> None:
 @settings(max_examples=50)
 @given(data=st.data())
 async def test_no_use_tells_whether_a_store_was_opened_again(
-    data: st.DataObject, use: st.SearchStrategy[Operation], kind: str
+    data: st.DataObject, use: st.SearchStrategy[Operation]
 ) -> None:
-    await assert_same_answers(kind, data.draw(st.lists(use, max_size=25)))
+    await assert_same_answers(data.draw(st.lists(use, max_size=25)))

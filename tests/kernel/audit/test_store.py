@@ -1,4 +1,4 @@
-"""What every store promises of the audit log, run on every store."""
+"""What a store promises of the audit log."""
 
 import hashlib
 import json
@@ -9,7 +9,7 @@ import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.contract.stores import NOW, audit_entry
+from tests.rows import NOW, audit_entry
 
 from remit.app.store import Store
 from remit.errors import InvalidDataError, TooLargeError

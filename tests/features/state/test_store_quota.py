@@ -1,17 +1,22 @@
-"""What every store promises of how much of the shared state somebody may have."""
+"""What a store promises of how much of the shared state somebody may have."""
 
+import sqlite3
 import tempfile
+from pathlib import Path
 
+import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.contract.stores import KINDS, make_store
+from tests.rows import make_store
+from tests.stores import SqliteStore
 
 from remit.app.store import Store
-from remit.errors import LimitError
-from remit.features.state.store import StateQuota
+from remit.errors import LimitError, StoreError
+from remit.features.state.store import StateQuota, StateRows
+from remit.kernel.store.database import Database
 
-THREE = StateQuota(keys=3)
+TWO, THREE = StateQuota(keys=2), StateQuota(keys=3)
 
 
 async def refused(store: Store, key: str, by: str, quota: StateQuota, value: object = 1) -> str:
@@ -84,14 +89,13 @@ def _usage(kept: dict[str, tuple[str, str]], by: str) -> tuple[int, int]:
     return len(sizes), sum(sizes)
 
 
-@pytest.mark.parametrize("kind", KINDS)
 @given(steps=STEPS, keys=st.integers(0, 4), size=st.integers(0, 40))
 async def test_what_a_store_counts_along_is_what_adding_up_gives(
-    steps: list[tuple[str, str, str, str]], keys: int, size: int, kind: str
+    steps: list[tuple[str, str, str, str]], keys: int, size: int
 ) -> None:
     kept: dict[str, tuple[str, str]] = {}
     with tempfile.TemporaryDirectory() as folder:
-        async with make_store(kind, folder) as store:
+        async with make_store(folder) as store:
             for what, key, by, value in steps:
                 if what == "delete":
                     assert await store.state_delete(key) == (kept.pop(key, None) is not None)
@@ -100,3 +104,50 @@ async def test_what_a_store_counts_along_is_what_adding_up_gives(
                     kept[key] = (by, value)
                 else:
                     await refused(store, key, by, StateQuota(keys, size), value)
+
+
+async def test_a_restart_remembers_who_has_what(tmp_path: Path) -> None:
+    path = str(tmp_path / "remit.db")
+    async with SqliteStore(path) as store:
+        for key in ("a", "b"):
+            await store.state_set(key, 1, "ann")
+    async with SqliteStore(path) as store:
+        with pytest.raises(LimitError):
+            await store.state_set("c", 1, "ann", quota=TWO)
+        await store.state_delete("a")
+        await store.state_set("c", 1, "ann", quota=TWO)
+
+
+async def test_what_a_lost_transaction_wrote_counts_for_nothing(tmp_path: Path) -> None:
+    def crash(connection: sqlite3.Connection) -> None:
+        raise SystemExit
+
+    async with SqliteStore(str(tmp_path / "remit.db")) as store:
+        await store.state_set("a", 1, "ann", quota=TWO)
+
+        async def lost(key: str) -> None:
+            with pytest.raises(StoreError):
+                await store.state_set(key, 1, "ann", quota=StateQuota(keys=9))
+
+        async def fail() -> None:
+            with pytest.raises(StoreError):
+                await store.database.write(crash)
+
+        async with anyio.create_task_group() as tasks:  # they wait together, so they are one batch
+            for key in ("b", "c", "d"):
+                tasks.start_soon(lost, key)
+            tasks.start_soon(fail)
+        await store.state_set("e", 1, "ann", quota=TWO)
+        with pytest.raises(LimitError):
+            await store.state_set("f", 1, "ann", quota=TWO)
+
+
+async def test_whoever_looks_at_a_database_remembers_the_same(tmp_path: Path) -> None:
+    async with Database(str(tmp_path / "remit.db")) as database:
+        first, second = StateRows(database), StateRows(database)
+        await first.state_set("a", 1, "ann", quota=TWO)
+        await second.state_set("b", 1, "ann", quota=TWO)
+        with pytest.raises(LimitError):
+            await first.state_set("c", 1, "ann", quota=TWO)
+        await second.state_delete("a")
+        await first.state_set("c", 1, "ann", quota=TWO)

@@ -1,7 +1,7 @@
-"""What every store promises of bills, run on every store."""
+"""What a store promises of bills."""
 
 import pytest
-from tests.contract.stores import agent, public_key
+from tests.rows import agent, public_key
 
 from remit.app.store import Store
 from remit.errors import InvalidDataError

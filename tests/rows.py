@@ -1,4 +1,4 @@
-"""The stores that must keep the contract, and what its tests share."""
+"""Rows for tests of stores, and a store whose clock stands still."""
 
 import msgspec
 from tests.stores import SqliteStore
@@ -7,12 +7,10 @@ from remit.kernel.audit.chain import AuditEntry
 from remit.kernel.store.records import AgentRecord, Review
 
 NOW = 1_700_000_000.0
-KINDS = ("sqlite",)
 
 
-def make_store(kind: str, folder: str) -> SqliteStore:
-    """A store in that folder whose clock stands still."""
-    assert kind == "sqlite"
+def make_store(folder: str) -> SqliteStore:
+    """A store in that folder; it is open inside of `async with`."""
     return SqliteStore(f"{folder}/remit.db", clock=lambda: NOW)
 
 

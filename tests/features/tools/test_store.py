@@ -1,7 +1,7 @@
-"""What every store promises of the tool names that somebody was shown, run on every store."""
+"""What a store promises of the tool names that somebody was shown."""
 
 import pytest
-from tests.contract.stores import agent, public_key
+from tests.rows import agent, public_key
 
 from remit.app.store import Store
 from remit.errors import ConflictError, InvalidDataError, LimitError

@@ -1,8 +1,8 @@
-"""What every store promises of bearer tokens, run on every store."""
+"""What a store promises of bearer tokens."""
 
 import msgspec
 import pytest
-from tests.contract.stores import NOW, agent, public_key
+from tests.rows import NOW, agent, public_key
 
 from remit.app.store import Store
 from remit.errors import ConflictError, InvalidDataError

@@ -1,7 +1,7 @@
-"""What every store promises of agents, run on every store."""
+"""What a store promises of agents."""
 
 import pytest
-from tests.contract.stores import NOW, agent, public_key
+from tests.rows import NOW, agent, public_key
 
 from remit.app.store import Store
 from remit.errors import ConflictError, InvalidDataError, NotFoundError

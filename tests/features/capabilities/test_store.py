@@ -1,4 +1,4 @@
-"""What every store promises of capabilities that were made at run time, run on every store."""
+"""What a store promises of capabilities that were made at run time."""
 
 import pytest
 

@@ -63,7 +63,7 @@ def test_whatever_a_server_sends_gives_texts_and_fails_nobody(schema: dict[str, 
 
 
 def test_a_schema_with_thousands_of_fields_is_cut() -> None:
-    schema = {"properties": {f"f{number}": {} for number in range(5_000)}}
+    schema: dict[str, Any] = {"properties": {f"f{number}": {} for number in range(5_000)}}
     found = parameters_of(schema)
     assert len(found) == 256
     assert found[-1].name == "f255"

@@ -22,7 +22,7 @@ async def test_a_plan_tells_what_an_edit_gives_and_puts_nothing_in_force(family:
     before = family.authority.catalogue.revision
     plan = await family.ask("operator", "config:plan")
     assert sorted(plan["profiles"]["helper"]["granted"]) == ["state:delete", "state:set"]
-    assert plan["profiles"]["helper"]["revoked"] == []
+    assert plan["profiles"]["helper"]["revoked"] == ()
     assert set(plan["agents"]) == {"ann"}
     assert family.authority.catalogue.revision == before
     assert not await family.allowed("ann", "state:set")

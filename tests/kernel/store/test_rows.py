@@ -5,6 +5,8 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
+from remit.errors import InvalidDataError, TooLargeError
 from remit.kernel.store.rows import (
     MAX_KEY_BYTES,
     MAX_VALUE_BYTES,
@@ -18,8 +20,6 @@ from remit.kernel.store.rows import (
     check_time,
     cut,
 )
-
-from remit.errors import InvalidDataError, TooLargeError
 
 CHARACTERS = st.characters(exclude_categories=["Cs"])
 EDGES = st.sampled_from(["a", "b", "\ud7ff", "\ue000", "\U0010ffff", "é"])

@@ -5,8 +5,10 @@ import sys
 from importlib import import_module
 
 import pytest
+from tests.fakes import Desk, texts
 
 import remit
+from remit.kernel.dispatch.registry import Registry
 
 
 @pytest.mark.parametrize(
@@ -49,3 +51,20 @@ def test_a_plug_in_may_be_written_against_a_former_path(program: str) -> None:
 def test_nothing_else_is_found_there(module: str, name: str) -> None:
     with pytest.raises(AttributeError, match="has no attribute"):
         getattr(import_module(module), name)
+
+
+async def test_the_services_of_a_context_are_its_kernel_and_the_store_and_warn() -> None:
+    registry = Registry()
+
+    @registry.event_handler("old:keep")
+    async def keep(key: str, ctx: remit.Context) -> int:
+        with pytest.warns(DeprecationWarning, match=r"write ctx\.kernel"):
+            services = ctx.services
+        assert services.clock is ctx.kernel.clock
+        return int((await services.store.state_set(key, 1, ctx.principal.id)).version)
+
+    desk = Desk(registry.handlers(), texts("  base: {description: x, event_patterns: ['old:*']}"))
+    assert await desk.ask("operator", "old:keep", {"key": "a"}) == 1
+    entry = await desk.store.state_get("a")
+    assert entry is not None
+    assert entry.updated_by == "operator"

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.docs.pages import ROOT, anchors, blocks, links, pages
+from tests.docs.pages import ROOT, anchors, blocks, codes, links, pages, prose
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
@@ -33,3 +33,12 @@ def test_the_readme_shows_both_commands() -> None:
     shown = "".join(block.text for block in blocks(ROOT / "README.md"))
     assert "./tools/run" in shown
     assert "./tools/test" in shown
+
+
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/explanation/decisions.md"])
+def test_every_module_that_a_page_names_is_there(page: str) -> None:
+    words = {code.split()[-1] for code in codes(prose(ROOT / page)) if code.strip()}
+    named = {word for word in words if word.endswith(".py") and "/" in word}
+    folders = (ROOT, ROOT / "daemon" / "remit", ROOT / "socket_client")
+    assert named
+    assert {word for word in named if not any((one / word).exists() for one in folders)} == set()

@@ -10,6 +10,7 @@ Light to import, since every module with handlers imports it.
 """
 
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import msgspec
@@ -89,12 +90,12 @@ class Context(msgspec.Struct, eq=False):
         self.warnings = [*(self.warnings or ()), warning]
 
     @property
-    def services(self) -> "Kernel":
-        """The former name of `kernel`."""
+    def services(self) -> Any:
+        """The former name of `kernel`, with the store that plug-ins found there."""
         import warnings  # noqa: PLC0415 - only where a plug-in is behind
 
         warnings.warn("write ctx.kernel for ctx.services", DeprecationWarning, stacklevel=2)
-        return self.kernel
+        return _FormerServices(self.kernel)
 
     @property
     def sees_everything(self) -> bool:
@@ -127,6 +128,16 @@ class Context(msgspec.Struct, eq=False):
         return await self.onward.ask(
             self.principal, event, data, session=self.session, depth=self.depth + 1
         )
+
+
+class _FormerServices:
+    def __init__(self, kernel: "Kernel") -> None:
+        self._kernel = kernel
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "store":
+            return import_module("remit").Store(self._kernel.database)
+        return getattr(self._kernel, name)
 
 
 class Demand(msgspec.Struct, frozen=True):

@@ -141,7 +141,7 @@ def test_the_tests_of_the_page_pass_and_the_feature_can_be_taken_out(checkout: C
     without = (
         "tests/app/test_features.py::test_a_daemon_without_a_feature_starts_and_serves_the_rest"
     )
-    checkout.run("-m", "pytest", "-q", *tests, f"{without}[standup]")
+    checkout.run("-m", "pytest", "-q", *tests, listed, f"{without}[standup]")
 
 
 def test_what_the_page_writes_is_in_the_style_of_the_house(checkout: Checkout) -> None:

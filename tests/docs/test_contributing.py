@@ -138,6 +138,9 @@ def test_the_page_adds_a_feature_an_event_and_a_face() -> None:
 def test_the_tests_of_the_page_pass_and_the_feature_can_be_taken_out(checkout: Checkout) -> None:
     tests = [block.argument for block in BLOCKS if block.argument.startswith("tests/")]
     assert len(tests) == 3
+    listed = (
+        "tests/test_repository.py::test_the_contract_says_of_every_feature_which_others_it_uses"
+    )
     without = (
         "tests/app/test_features.py::test_a_daemon_without_a_feature_starts_and_serves_the_rest"
     )

@@ -11,7 +11,7 @@ import anyio
 
 from remit.app.store import Store
 from remit.errors import StoreError
-from remit.kernel.audit.head import HeadKeeper
+from remit.kernel.audit.head import HeadTracker
 from remit.kernel.store.database import Database
 from remit.kernel.store.worker import Worker
 
@@ -68,7 +68,7 @@ class TemporaryDatabase(Database):
 class SqliteStore(Store):
     """All rows over a file that is opened and closed with them."""
 
-    def __init__(self, path: str, *, head: HeadKeeper | None = None, **options: Any) -> None:
+    def __init__(self, path: str, *, head: HeadTracker | None = None, **options: Any) -> None:
         super().__init__(Database(path, **options), head=head)
 
     async def __aenter__(self) -> Self:

@@ -313,7 +313,7 @@ def test_two_authors_do_not_hold_something_because_of_each_other_alone() -> None
     assert fleet.grant("ann", catalogue).events == {"c:two"}
 
 
-def test_a_made_capability_requires_none_that_was_made() -> None:
+def test_a_runtime_capability_requires_none_that_was_made() -> None:
     said = RuntimeDefinition(description="d", requires=("m1",), event_patterns=("a:one",))
     made = {
         "m0": RuntimeCapability(

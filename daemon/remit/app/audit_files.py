@@ -10,7 +10,7 @@ from remit.config.settings.home import Home
 from remit.config.settings.lock import hold_lock
 from remit.errors import HomeError
 from remit.kernel.audit.chain import GENESIS, AuditEntry, AuditHead
-from remit.kernel.audit.head import HeadFile, HeadKeeper
+from remit.kernel.audit.head import HeadFile, HeadTracker
 from remit.kernel.audit.proof import Archive, AuditReader, prove
 from remit.kernel.audit.store import AuditRows
 from remit.kernel.store.database import Database
@@ -59,7 +59,7 @@ def accept_files(home: Home) -> dict[str, Any]:
 
 
 async def _accept(home: Home) -> dict[str, Any]:
-    archive, keeper = Archive(home.audit), HeadKeeper(_head_file(home))
+    archive, keeper = Archive(home.audit), HeadTracker(_head_file(home))
     database = Database(str(home.database))
     rows = AuditRows(database, head=keeper)
     async with database:

@@ -28,7 +28,7 @@ from remit.faces.zmq.face import SocketFace, serve
 from remit.faces.zmq.limits import SocketLimits
 from remit.faces.zmq.peers import Peer
 from remit.features.extensions.service import Extensions
-from remit.kernel.audit.head import HeadFile, HeadKeeper
+from remit.kernel.audit.head import HeadFile, HeadTracker
 from remit.kernel.audit.store import AuditRows
 from remit.kernel.authority.revision import HandlerTable
 from remit.kernel.dispatch.context import Kernel
@@ -162,7 +162,7 @@ async def run_daemon(
         table = HandlerTable(_handlers(settings, features))
         reserve = Reserve(home.reserve, settings.disk_reserve)
         database = Database(str(home.database), reserve=reserve)
-        head = HeadKeeper(HeadFile(home.audit_head, keys.server_secret))
+        head = HeadTracker(HeadFile(home.audit_head, keys.server_secret))
         audit = AuditRows(database, head=head)
         async with database:
             await _look_at_audit(audit)

@@ -1,7 +1,7 @@
 """The store of an installation: the rows of the kernel and of every feature over one database."""
 
 from remit.features.agents.tokens import TokenRows
-from remit.features.capabilities.service import MadeRows
+from remit.features.capabilities.service import RuntimeCapabilityRows
 from remit.features.discovery.store import LessonRows
 from remit.features.files.store import FileRows
 from remit.features.messages.mailbox import MailRows
@@ -20,7 +20,7 @@ class Store(
     PrincipalRows,
     FileRows,
     LessonRows,
-    MadeRows,
+    RuntimeCapabilityRows,
     MailRows,
     ReviewRows,
     BlobRows,
@@ -33,7 +33,7 @@ class Store(
     An acknowledged write (the call returned) is durable, and every later read sees it. A write
     whose caller was cancelled may or may not have happened. All methods raise `StoreError` when the
     store itself cannot be read or written. On a full disk it still takes rights away (`key_revoke`,
-    `agent_remove`, `token_remove`, `made_remove`) and writes essential entries of the audit.
+    `agent_remove`, `token_remove`, `capability_remove`) and writes essential entries of the audit.
     """
 
     @property

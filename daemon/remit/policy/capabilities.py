@@ -321,7 +321,7 @@ def _mounting(catalogue: Catalogue) -> list[Capability]:
 
 
 def required_by(catalogue: Catalogue, definition: Capability) -> tuple[str, ...]:
-    """All that a made capability requires, directly or not, as far as it is grantable; sorted."""
+    """All that a runtime capability requires, directly or not, where it is grantable; sorted."""
     names = (
         catalogue.names[ref.name] for ref in definition.requires if ref.name in catalogue.names
     )

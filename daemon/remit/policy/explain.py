@@ -262,14 +262,14 @@ def _speaks_of(catalogue: Catalogue, name: str, event: str) -> bool:
 
 def runtime_rules(catalogue: Catalogue, name: str, event: str) -> list[PermissionRule]:
     """The rules by which a capability that was made at run time covers an event."""
-    made, bit = catalogue.runtime_capabilities[name], bit_of(catalogue, event)
+    runtime, bit = catalogue.runtime_capabilities[name], bit_of(catalogue, event)
     rules = [
-        PermissionRule(str(placed), made.capability.place, name, (name,))
-        for placed in made.capability.event_patterns or ()
+        PermissionRule(str(placed), runtime.capability.place, name, (name,))
+        for placed in runtime.capability.event_patterns or ()
         if catalogue.universe.granted_by(placed.pattern) & bit
     ]
     return rules + [
         PermissionRule(event, catalogue.capabilities[member].place, name, (name, member))
-        for member in made.members
+        for member in runtime.members
         if catalogue.own_events[member] & bit
     ]

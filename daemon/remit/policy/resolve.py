@@ -82,7 +82,7 @@ def make_grant(
     universe = catalogue.universe
     holding = hold(catalogue, composition.name, layer, reviewed)
     gated = gated_capabilities(catalogue, composition.name, reviewed)
-    held = _given(catalogue, holding, layer.limits)
+    held = _gain(catalogue, holding, layer.limits)
     listed = _listed(catalogue, layer, held, gated)
     denied = covered_bits(catalogue, layer.disallowed)
     cut = listed.bits & universe.above(layer.max_effect)
@@ -120,7 +120,7 @@ def make_grant(
     )
 
 
-class _Given(msgspec.Struct, frozen=True):
+class _Gain(msgspec.Struct, frozen=True):
     """What is given so far: by capabilities, then by the allow lists as well."""
 
     bits: int
@@ -129,7 +129,7 @@ class _Given(msgspec.Struct, frozen=True):
     limits: Limits
 
 
-def _given(catalogue: Catalogue, holding: Holding, limits: Limits) -> _Given:
+def _gain(catalogue: Catalogue, holding: Holding, limits: Limits) -> _Gain:
     exposed = unexposed = 0
     tools: set[str] = set()
     for name in holding.active:
@@ -144,10 +144,10 @@ def _given(catalogue: Catalogue, holding: Holding, limits: Limits) -> _Given:
             limits = limits.smallest(definition.resource_limits)
         if name in catalogue.runtime_capabilities:
             limits = limits.smallest(catalogue.runtime_capabilities[name].limits)
-    return _Given(exposed | unexposed, exposed, frozenset(tools), limits)
+    return _Gain(exposed | unexposed, exposed, frozenset(tools), limits)
 
 
-def _listed(catalogue: Catalogue, layer: Layer, held: _Given, gated: Iterable[str]) -> _Given:
+def _listed(catalogue: Catalogue, layer: Layer, held: _Gain, gated: Iterable[str]) -> _Gain:
     """The same with what the allow lists add, but for what waits for a review."""
     bits, exposed, tools = held.bits, held.exposed, set(held.tools)
     for entry in layer.allowed:
@@ -159,17 +159,17 @@ def _listed(catalogue: Catalogue, layer: Layer, held: _Given, gated: Iterable[st
         own_bits, own_tools = _beside(catalogue, name, held)
         bits &= ~own_bits
         tools -= own_tools
-    return _Given(bits, exposed, frozenset(tools), held.limits)
+    return _Gain(bits, exposed, frozenset(tools), held.limits)
 
 
-def _beside(catalogue: Catalogue, name: str, held: _Given) -> tuple[int, set[str]]:
+def _beside(catalogue: Catalogue, name: str, held: _Gain) -> tuple[int, set[str]]:
     """What a capability gives by itself that those which are held do not."""
     tools = {ref.name for ref in catalogue.capabilities[name].claude_tools}
     return catalogue.own_events[name] & ~held.bits, tools - held.tools
 
 
 def _shares(
-    catalogue: Catalogue, layer: Layer, holding: Holding, held: _Given, gated: Iterable[str]
+    catalogue: Catalogue, layer: Layer, holding: Holding, held: _Gain, gated: Iterable[str]
 ) -> tuple[Share, ...]:
     """What runtime capabilities could add, under the same denials and reviews as a tool list."""
     known = catalogue.runtime_capabilities
@@ -263,7 +263,7 @@ def _stopped_by_review(
     catalogue: Catalogue,
     gated: Iterable[str],
     allowed: Iterable[ToolEntry],
-    held: _Given,
+    held: _Gain,
 ) -> set[str]:
     """The gated capabilities that take something away which the allow lists name."""
     added_bits = 0

@@ -14,7 +14,7 @@ from tests.features.discovery.catalogues import skill
 
 from remit.errors import Place, Problem
 from remit.features.discovery.counting import make_counter
-from remit.features.discovery.service import Finder, Gathered
+from remit.features.discovery.service import Discovery, Gathered
 from remit.kernel.dispatch.handler import Handler
 from remit.model.descriptor import Descriptor
 
@@ -40,7 +40,7 @@ def shelf() -> Shelf:
 @pytest.fixture
 def desk(shelf: Shelf) -> Desk:
     made = Desk(built_in_handlers(), starter_files())
-    made.kernel.service(Finder)._gather = shelf
+    made.kernel.service(Discovery)._gather = shelf
     return made
 
 
@@ -165,7 +165,7 @@ async def test_a_skill_of_a_capability_is_for_its_holders(shelf: Shelf) -> None:
         built_in_handlers(),
         texts(catalogue, clerk="capabilities: [accounting]", guest="capabilities: []"),
     )
-    desk.kernel.service(Finder)._gather = shelf
+    desk.kernel.service(Discovery)._gather = shelf
     asked = {"query": "file the taxes"}
     assert ids(await desk.ask("clerk", "discovery:discover", asked)) == ["skill:taxes"]
     assert ids(await desk.ask("guest", "discovery:discover", asked)) == []
@@ -176,7 +176,7 @@ async def test_a_file_that_is_gone_is_gone_from_every_answer(desk: Desk, shelf: 
     asked = {"query": "file the taxes"}
     assert "skill:taxes" in ids(await desk.ask("executor", "discovery:discover", asked))
     shelf.descriptors = ()
-    desk.kernel.service(Finder).folders_changed()
+    desk.kernel.service(Discovery).folders_changed()
     answers = [
         await desk.ask("executor", "discovery:discover", asked),
         await desk.ask("executor", "discovery:tools", asked),

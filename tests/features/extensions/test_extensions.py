@@ -12,12 +12,12 @@ from tests.fakes import Desk, built_in_handlers, startup, texts
 
 from remit.app.kernel import build_services, make_kernel
 from remit.errors import Place, StoreError
-from remit.features.discovery.service import Finder, Gathered
+from remit.features.discovery.service import Discovery, Gathered
 from remit.features.extensions import service as runtime_extensions
 from remit.features.extensions.service import EXTENSIONS_BLOB, Extensions, restore
 from remit.kernel.authority.revision import HandlerTable
 from remit.kernel.dispatch.dispatcher import Dispatcher
-from remit.kernel.dispatch.registry import REGISTRY, bring_in
+from remit.kernel.dispatch.registry import REGISTRY, load_module
 from remit.kernel.store.rows import BlobRows
 from remit.model.descriptor import Descriptor, SourceRef
 
@@ -85,7 +85,7 @@ class Hangar(Desk):
         kernel = make_kernel(self.authority, self.store.database, self.keyring)
         allowed = ("kites", "spare_kites", "kite_box.parts")
         self.kernel = build_services(kernel, startup(kernel.database, extension_modules=allowed))
-        self.kernel.service(Finder)._gather = self.shelf
+        self.kernel.service(Discovery)._gather = self.shelf
         self.dispatcher = Dispatcher(self.kernel, timeout=5)
         self.module("kites", MODULE)
         self.shelf.put("kites", "kites")
@@ -204,11 +204,11 @@ async def test_what_the_workspace_names_is_never_imported_even_if_listed(hangar:
 
 
 async def test_an_entry_that_changed_since_it_was_seen_is_looked_at_again(hangar: Hangar) -> None:
-    engine = await hangar.kernel.service(Finder).engine()
+    engine = await hangar.kernel.service(Discovery).engine()
     (seen,) = (one for one in engine.index.descriptors if one.id == "extension:kites")
     hangar.shelf.put("kites", "spare_kites")
-    hangar.kernel.service(Finder).folders_changed()
-    await hangar.kernel.service(Finder).engine()
+    hangar.kernel.service(Discovery).folders_changed()
+    await hangar.kernel.service(Discovery).engine()
     with pytest.raises(Exception, match="has just changed"):
         hangar.kernel.service(Extensions).check(seen)
 
@@ -304,7 +304,7 @@ async def test_an_extension_that_the_definitions_need_is_not_unloaded(hangar: Ha
 async def remembered(hangar: Hangar, *allowed: str) -> list[str]:
     table = HandlerTable(built_in_handlers())
     listed = allowed or hangar.kernel.service(Extensions)._allowed
-    restored = await restore(hangar.store, table, hangar.shelf, listed, bring_in)
+    restored = await restore(hangar.store, table, hangar.shelf, listed, load_module)
     for brought in restored.brought.values():
         brought.forget()
     return [*restored.brought, *(f"failed {one.id}" for one in restored.failed)]

@@ -5,7 +5,7 @@ from typing import Any
 
 from tests.fakes import Desk, built_in_handlers, texts
 
-from remit.features.discovery.service import Finder, Gathered
+from remit.features.discovery.service import Discovery, Gathered
 from remit.features.skills.directories import CapabilityDirectory, DirectoryScanner
 from remit_client.errors import error_of
 from remit_client.wire import Failure
@@ -39,14 +39,14 @@ class SkillFolder:
         }
         self.desk = Desk(built_in_handlers(), texts(catalogue, **profiles))
         self._scanner = DirectoryScanner()
-        self.desk.kernel.service(Finder)._gather = self._gather
+        self.desk.kernel.service(Discovery)._gather = self._gather
 
     def write(self, path: str, content: str | bytes) -> None:
         """Put a file there; it counts from the next question on."""
         file = self.folder / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(content.encode() if isinstance(content, str) else content)
-        self.desk.kernel.service(Finder).folders_changed()
+        self.desk.kernel.service(Discovery).folders_changed()
 
     def skill(self, name: str, keys: str = "", body: str = "Do it.") -> None:
         """Put a plain skill there."""
@@ -57,7 +57,7 @@ class SkillFolder:
         file = self.folder / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.symlink_to(target)
-        self.desk.kernel.service(Finder).folders_changed()
+        self.desk.kernel.service(Discovery).folders_changed()
 
     async def listed(self, who: str = "guest", **asked: Any) -> dict[str, Any]:
         """The items of a whole list, by id."""

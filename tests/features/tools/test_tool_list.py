@@ -66,7 +66,7 @@ def desk() -> Desk:
             CATALOGUE,
             user=LAB,
             shy=LAB + "exposure: discovered\npinned: [lab:look, lab:heard]\n",
-            finder="capabilities: [lab, find]\nexposure: turn\n",
+            discovery="capabilities: [lab, find]\nexposure: turn\n",
         ),
     )
 
@@ -109,7 +109,7 @@ async def test_the_list_says_how_much_of_it_to_show_at_once(desk: Desk) -> None:
     assert (told["exposure"], told["searchable"]) == ("discovered", False)
     assert [tool["event"] for tool in told["tools"] if tool["pinned"]] == ["lab:look"]
     assert {tool["event"] for tool in told["tools"]} == set(await tools(desk))
-    told = await desk.ask("finder", "system:discover", FULL)
+    told = await desk.ask("discovery", "system:discover", FULL)
     assert (told["exposure"], told["searchable"]) == ("turn", True)
     assert (await desk.ask("user", "system:discover", FULL))["exposure"] == "all"
 

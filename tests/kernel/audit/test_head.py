@@ -10,7 +10,7 @@ from tests.stores import SqliteStore
 
 from remit.errors import StoreError
 from remit.kernel.audit.chain import AuditHead
-from remit.kernel.audit.head import SIZE, Head, HeadFile, HeadKeeper
+from remit.kernel.audit.head import SIZE, Head, HeadFile, HeadTracker
 
 SECRET = "s" * 40
 
@@ -21,7 +21,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def opened(path: Path) -> SqliteStore:
-    keeper = HeadKeeper(HeadFile(path, SECRET))
+    keeper = HeadTracker(HeadFile(path, SECRET))
     return SqliteStore(str(path.with_name("remit.db")), head=keeper)
 
 

@@ -26,7 +26,7 @@ CLIENT_VARIABLES = frozenset(
 _MAX_FILE_BYTES = 1024 * 1024
 
 
-class _Given(msgspec.Struct, frozen=True):
+class _Assignment(msgspec.Struct, frozen=True):
     """A value as somebody wrote it; relative paths in it start at `base`."""
 
     name: str
@@ -72,7 +72,7 @@ def user_file(env: Mapping[str, str]) -> Path:
 
 
 def _apply(
-    one: _Given, values: dict[str, Any], origins: dict[str, Origin], problems: _Problems
+    one: _Assignment, values: dict[str, Any], origins: dict[str, Origin], problems: _Problems
 ) -> None:
     row = next((row for row in SETTINGS if row.name == one.name), None)
     if row is None:
@@ -87,14 +87,16 @@ def _apply(
         problems.note(one.origin, message, did_you_mean(str(one.value), row.choices))
 
 
-def _from_flags(flags: Mapping[str, Any], here: Path) -> Iterator[_Given]:
+def _from_flags(flags: Mapping[str, Any], here: Path) -> Iterator[_Assignment]:
     for name, value in flags.items():
         if value is not None:
             origin = Origin("flag", "--" + name.replace("_", "-"))
-            yield _Given(name, _from_text(name, value), origin, here)
+            yield _Assignment(name, _from_text(name, value), origin, here)
 
 
-def _from_environment(env: Mapping[str, str], here: Path, problems: _Problems) -> Iterator[_Given]:
+def _from_environment(
+    env: Mapping[str, str], here: Path, problems: _Problems
+) -> Iterator[_Assignment]:
     known = {row.variable: row.name for row in SETTINGS}
     for variable in sorted(env):
         if not variable.startswith(PREFIX) or not env[variable]:
@@ -102,7 +104,7 @@ def _from_environment(env: Mapping[str, str], here: Path, problems: _Problems) -
         if variable in known:
             name = known[variable]
             origin = Origin("environment", variable)
-            yield _Given(name, _from_text(name, env[variable]), origin, here)
+            yield _Assignment(name, _from_text(name, env[variable]), origin, here)
         elif variable not in CLIENT_VARIABLES:
             # Other programs may own REMIT_ names too: only what looks like ours is a mistake.
             near = nearest(variable.removeprefix(PREFIX).lower(), known.values())
@@ -111,7 +113,7 @@ def _from_environment(env: Mapping[str, str], here: Path, problems: _Problems) -
                 problems.note(variable, "is not a setting", hint)
 
 
-def _from_file(path: Path, problems: _Problems) -> Iterator[_Given]:
+def _from_file(path: Path, problems: _Problems) -> Iterator[_Assignment]:
     if not path.is_file():
         return
     import tomllib  # noqa: PLC0415 - 3 ms that only somebody with a file has to pay
@@ -126,7 +128,7 @@ def _from_file(path: Path, problems: _Problems) -> Iterator[_Given]:
         return
     for name, value in content.items():
         origin = Origin("file", f"{path}:{_line_of(name, text)}")
-        yield _Given(name, value, origin, path.parent)
+        yield _Assignment(name, value, origin, path.parent)
 
 
 def _read_file(path: Path) -> str:

@@ -27,7 +27,7 @@ _APART = ("upstreams", "capability_dirs", "card_dirs", "workspace_cards")
 _READ: dict[type, Callable[[Any], Any]] = {str: Path, list: lambda paths: tuple(map(Path, paths))}
 
 
-class Served(msgspec.Struct, frozen=True):
+class DaemonRecord(msgspec.Struct, frozen=True):
     """The settings of a daemon that decide what its definitions mean."""
 
     catalogue: str | None
@@ -180,8 +180,8 @@ def remember_extensions(home: Home, settings: Settings, extensions: Iterable[str
     beside.replace(home.served)
 
 
-def _served(settings: Settings, extensions: Iterable[str]) -> Served:
-    return Served(
+def _served(settings: Settings, extensions: Iterable[str]) -> DaemonRecord:
+    return DaemonRecord(
         _text(settings.catalogue),
         _text(settings.compositions),
         settings.handlers,
@@ -206,7 +206,7 @@ def _text(path: Path | None) -> str | None:
     return None if path is None else str(path.absolute())
 
 
-def served_here(home: Home) -> Served | None:
+def served_here(home: Home) -> DaemonRecord | None:
     """What the daemon of a home was started with; None when none runs, or nobody knows.
 
     Raises:
@@ -216,7 +216,7 @@ def served_here(home: Home) -> Served | None:
         return None
     check_file(home.served)
     try:
-        return msgspec.json.decode(home.served.read_bytes(), type=Served)
+        return msgspec.json.decode(home.served.read_bytes(), type=DaemonRecord)
     except (OSError, msgspec.MsgspecError):
         return None
 
@@ -327,7 +327,7 @@ def _words(name: str, value: str | tuple[str, ...] | None) -> str:
     return value or ("the shipped one" if name == "catalogue" else "beside the catalogue")
 
 
-def _with_what_stands_apart(settings: Settings, served: Served) -> Settings:
+def _with_what_stands_apart(settings: Settings, served: DaemonRecord) -> Settings:
     """Servers and folders are not part of the definitions: whoever names these means those."""
     changes: dict[str, Any] = {}
     for name in _APART:

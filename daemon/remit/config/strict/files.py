@@ -11,7 +11,7 @@ _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
-class NotInsideError(Exception):
+class EscapesFolderError(Exception):
     """Why a path cannot be read as a file of a folder; never leaves the modules that read files."""
 
 
@@ -19,20 +19,20 @@ def find_inside(folder: Path, name: str) -> tuple[Path, Path]:
     """The folder and the file behind all links.
 
     Raises:
-        NotInsideError: the path is absolute, leaves the folder, or cannot be followed.
+        EscapesFolderError: the path is absolute, leaves the folder, or cannot be followed.
         FileNotFoundError: there is no such folder.
     """
     if os.path.isabs(name):  # noqa: PTH117 - a text, and not yet a path
-        raise NotInsideError(f"{name!r} is an absolute path")
+        raise EscapesFolderError(f"{name!r} is an absolute path")
     try:
         root = folder.resolve(strict=True)
         path = (root / name).resolve()
     except FileNotFoundError:
         raise
     except (OSError, ValueError, RuntimeError) as error:  # NUL, a circle of links
-        raise NotInsideError(f"{name!r} cannot be followed: {_reason(error)}") from error
+        raise EscapesFolderError(f"{name!r} cannot be followed: {_reason(error)}") from error
     if path == root or not path.is_relative_to(root):
-        raise NotInsideError(f"{name!r} lies outside its folder")
+        raise EscapesFolderError(f"{name!r} lies outside its folder")
     return root, path
 
 
@@ -43,7 +43,7 @@ def open_inside(folder: Path, name: str) -> BinaryIO:
     way to the file is found once, and then walked without following any link.
 
     Raises:
-        NotInsideError: it lies outside, is not a plain file, or cannot be opened.
+        EscapesFolderError: it lies outside, is not a plain file, or cannot be opened.
         FileNotFoundError: there is no such file.
     """
     root, path = find_inside(folder, name)
@@ -52,10 +52,10 @@ def open_inside(folder: Path, name: str) -> BinaryIO:
     except FileNotFoundError:
         raise
     except OSError as error:
-        raise NotInsideError(f"{name!r} cannot be read: {_reason(error)}") from error
+        raise EscapesFolderError(f"{name!r} cannot be read: {_reason(error)}") from error
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
-        raise NotInsideError(f"{name!r} is not a file")
+        raise EscapesFolderError(f"{name!r} is not a file")
     return os.fdopen(handle, "rb")
 
 
@@ -63,14 +63,14 @@ def read_inside(folder: Path, name: str, limit: int) -> bytes:
     """At most one byte more than the limit: the parser refuses what is longer.
 
     Raises:
-        NotInsideError: it lies outside, is not a plain file, or cannot be read.
+        EscapesFolderError: it lies outside, is not a plain file, or cannot be read.
         FileNotFoundError: there is no such file.
     """
     with open_inside(folder, name) as stream:
         try:
             return stream.read(limit + 1)
         except OSError as error:
-            raise NotInsideError(f"{name!r} cannot be read: {_reason(error)}") from error
+            raise EscapesFolderError(f"{name!r} cannot be read: {_reason(error)}") from error
 
 
 def _open_below(root: Path, parts: tuple[str, ...]) -> int:

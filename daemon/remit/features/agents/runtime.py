@@ -11,7 +11,7 @@ from anyio import to_thread
 
 from remit.errors import InvalidDataError, RemitError
 from remit.features.agents.choice import status_warnings
-from remit.features.discovery.service import Finder
+from remit.features.discovery.service import Discovery
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.registry import event_handler
 from remit.kernel.dispatch.tool_list import model_tools, shown_tools
@@ -48,7 +48,7 @@ Messages = Annotated[list[Content | Message], msgspec.Meta(max_length=1_000)]
 @event_handler("agent:runtime", capability="own_runtime", effect="read")
 async def runtime(
     ctx: Context,
-    finder: Finder,
+    discovery: Discovery,
     agent_id: Name = "",
     query: Query = "",
     messages: Messages | None = None,
@@ -65,17 +65,17 @@ async def runtime(
     spec, grant = agent.spec, ctx.grant if is_self else held_by(ctx, agent.id)
     catalogue = ctx.catalogue
     order = resolved(catalogue, spec, grant)
-    engine = await finder.engine()
+    engine = await discovery.engine()
     asked = query or "\n".join(_texts(messages or ())[-_LATEST:])
     relevance = await _relevance(engine, asked, catalogue, order)
-    least = finder.usual.min_relevance
+    least = discovery.usual.min_relevance
     least = _MIN_RELEVANCE if least is None else least
     own = own_prompt(spec, grant)
     prompt = prompt_of(catalogue, order, own, engine.counter, relevance, least)
     events = shown_tools(ctx.handlers, catalogue, grant)
     tools = model_tools(ctx.handlers, events, await _names(ctx, agent.id, events))
     config, misfits = configs_of(catalogue, grant, order)
-    mounts, skills = brought(catalogue, order)
+    mounts, skills = mounts_and_skills(catalogue, order)
     tokens = {
         "system_prompt": engine.counter.count(prompt.text),
         "tools": engine.counter.count(msgspec.json.encode(tools).decode()) if tools else 0,
@@ -315,7 +315,7 @@ def configs_of(
     return found, warnings
 
 
-def brought(
+def mounts_and_skills(
     catalogue: Catalogue, order: Order
 ) -> tuple[list[dict[str, Any]], list[dict[str, str]]]:
     """The files and the skills that come with the capabilities, in order."""

@@ -28,7 +28,7 @@ from remit.policy.capabilities import mount_conflicts, required_by
 _MODEL_TOOL = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,99}")
 
 
-def check_definition(ctx: Context, made: RuntimeCapability) -> None:
+def check_definition(ctx: Context, runtime: RuntimeCapability) -> None:
     """Refuse a definition that is too large, wrong, or more than its author and the caller hold.
 
     Args:
@@ -40,29 +40,29 @@ def check_definition(ctx: Context, made: RuntimeCapability) -> None:
         InvalidDataError: something cannot be read.
         TooLargeError: a limit is passed.
     """
-    said = made.latest.definition
+    said = runtime.latest.definition
     _check_sizes(said)
     _check_schema(said)
-    ceiling = _ceiling(ctx, made)
+    ceiling = _ceiling(ctx, runtime)
     _check_patterns(ctx, said, ceiling)
-    _check_files(made)
+    _check_files(runtime)
     _check_tools(said, ceiling)
-    _check_requires(ctx, made, ceiling)
+    _check_requires(ctx, runtime, ceiling)
 
 
-def may_change(ctx: Context, made: RuntimeCapability) -> bool:
+def may_change(ctx: Context, runtime: RuntimeCapability) -> bool:
     """Tell whether a caller is the author of a capability, or somebody above the author."""
     if ctx.principal.is_operator:
         return True
-    return author_lives(ctx, made) and is_in_reach(ctx, made.author)
+    return author_lives(ctx, runtime) and is_in_reach(ctx, runtime.author)
 
 
-def author_lives(ctx: Context, made: RuntimeCapability) -> bool:
+def author_lives(ctx: Context, runtime: RuntimeCapability) -> bool:
     """Tell whether the author of a capability is still there, and not another of its name."""
-    found = ctx.kernel.authority.fleet.get(made.author)
+    found = ctx.kernel.authority.fleet.get(runtime.author)
     if found is None:
-        return made.author == OPERATOR_ID
-    return found.public_key == made.author_key
+        return runtime.author == OPERATOR_ID
+    return found.public_key == runtime.author_key
 
 
 class _Ceiling(msgspec.Struct, frozen=True):
@@ -73,10 +73,10 @@ class _Ceiling(msgspec.Struct, frozen=True):
     """None: all of them. The operator holds none, and may name any."""
 
 
-def _ceiling(ctx: Context, made: RuntimeCapability) -> _Ceiling:
+def _ceiling(ctx: Context, runtime: RuntimeCapability) -> _Ceiling:
     """What the author holds by itself and the caller in this request."""
     fleet, universe = ctx.kernel.authority.fleet, ctx.catalogue.universe
-    author = fleet.author_ceiling(made.author, made.author_key, ctx.catalogue)
+    author = fleet.author_ceiling(runtime.author, runtime.author_key, ctx.catalogue)
     bits, tools = ctx.grant.bits & universe.everything, None
     if not ctx.principal.is_operator:
         tools = ctx.grant.claude_tools
@@ -116,21 +116,21 @@ def _check_schema(said: RuntimeDefinition) -> None:
         )
 
 
-def _check_files(made: RuntimeCapability) -> None:
-    for at, file in enumerate(made.latest.definition.mounts):
+def _check_files(runtime: RuntimeCapability) -> None:
+    for at, file in enumerate(runtime.latest.definition.mounts):
         path = f"$.mounts[{at}]"
         try:
             size, parsed = len(file.mount.content), parse_file_path(file.path)
         except (ValueError, InvalidDataError) as error:
             message = getattr(error, "message", f"the content is not base64: {error}")
             raise InvalidDataError(message, details={"path": path}) from error
-        if not parsed.startswith(made.folder) or parsed != file.path:
-            message = f"the files of {made.id!r} lie under {made.folder!r}"
+        if not parsed.startswith(runtime.folder) or parsed != file.path:
+            message = f"the files of {runtime.id!r} lie under {runtime.folder!r}"
             raise InvalidDataError(message, details={"path": f"{path}.path"})
         if size > MAX_MOUNT_BYTES:
             message = f"the file has {size:,} bytes; {MAX_MOUNT_BYTES:,} are the limit"
             raise TooLargeError(message, details={"path": path, "limit": MAX_MOUNT_BYTES})
-    if mount_conflicts([made.capability]):
+    if mount_conflicts([runtime.capability]):
         message = "two files are in each other's way"
         raise InvalidDataError(message, details={"path": "$.mounts"})
 
@@ -163,12 +163,12 @@ def _check_tools(said: RuntimeDefinition, ceiling: _Ceiling) -> None:
             raise _beyond(message, tool, path, ceiling.claude_tools)
 
 
-def _check_requires(ctx: Context, made: RuntimeCapability, ceiling: _Ceiling) -> None:
+def _check_requires(ctx: Context, runtime: RuntimeCapability, ceiling: _Ceiling) -> None:
     catalogue = ctx.catalogue
     seen = [
         name for name in visible_capabilities(ctx) if name not in catalogue.runtime_capabilities
     ]
-    for at, name in enumerate(made.latest.definition.requires):
+    for at, name in enumerate(runtime.latest.definition.requires):
         if catalogue.names.get(name) not in seen:
             raise InvalidDataError(
                 f"there is no capability {name!r} in the files that you may require",
@@ -176,7 +176,7 @@ def _check_requires(ctx: Context, made: RuntimeCapability, ceiling: _Ceiling) ->
                 details={"path": f"$.requires[{at}]"},
             )
     bits, tools = 0, set[str]()
-    for name in required_by(catalogue, made.capability):
+    for name in required_by(catalogue, runtime.capability):
         bits |= catalogue.own_events[name]
         tools.update(ref.name for ref in catalogue.capabilities[name].claude_tools)
     known = tools if ceiling.claude_tools is None else ceiling.claude_tools
@@ -184,7 +184,7 @@ def _check_requires(ctx: Context, made: RuntimeCapability, ceiling: _Ceiling) ->
         raise ExceedsParentError(
             "what it requires gives more than you hold",
             hint="name the events that you hold under event_patterns",
-            details={"path": "$.requires", "excess": list(made.latest.definition.requires)},
+            details={"path": "$.requires", "excess": list(runtime.latest.definition.requires)},
         )
 
 

@@ -6,7 +6,7 @@ import msgspec
 
 from remit.errors import ConflictError, DeniedError, InvalidDataError
 from remit.features.capabilities.checks import author_lives, check_definition, may_change
-from remit.features.capabilities.service import MadeCapabilities
+from remit.features.capabilities.service import RuntimeCapabilities
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.registry import event_handler
 from remit.kernel.dispatch.visibility import (
@@ -71,7 +71,7 @@ class ChangeRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 @event_handler("capability:create", capability="make_capabilities")
 async def create(
-    request: CreateRequest, ctx: Context, capabilities: MadeCapabilities
+    request: CreateRequest, ctx: Context, capabilities: RuntimeCapabilities
 ) -> dict[str, Any]:
     """Make a capability out of what you hold; it never gives more than you hold at that moment.
 
@@ -105,7 +105,7 @@ async def create(
 
 @event_handler("capability:update", capability="make_capabilities")
 async def update(
-    request: ChangeRequest, ctx: Context, capabilities: MadeCapabilities
+    request: ChangeRequest, ctx: Context, capabilities: RuntimeCapabilities
 ) -> dict[str, Any]:
     """Change a capability that you, or somebody you spawned, made; it acts on all holders at once.
 
@@ -156,7 +156,7 @@ async def update(
 @event_handler(
     "capability:remove", capability="make_capabilities", effect="destructive", only_takes=True
 )
-async def remove(ctx: Context, capabilities: MadeCapabilities, id: Name) -> dict[str, Any]:  # noqa: A002 - the wire calls it id
+async def remove(ctx: Context, capabilities: RuntimeCapabilities, id: Name) -> dict[str, Any]:  # noqa: A002 - the wire calls it id
     """Remove a capability that you, or somebody you spawned, made, and that nobody uses.
 
     Args:
@@ -169,7 +169,7 @@ async def remove(ctx: Context, capabilities: MadeCapabilities, id: Name) -> dict
 
 def _named(ctx: Context, asked: str, said: RuntimeDefinition) -> tuple[str, RuntimeDefinition]:
     """The id of a new capability; one that is taken out of sight is changed, with its folder."""
-    made = ctx.kernel.service(MadeCapabilities)
+    made = ctx.kernel.service(RuntimeCapabilities)
     known = ctx.catalogue.names.get(asked, asked)
     if made.is_free(asked) or ctx.principal.is_operator or known in visible_capabilities(ctx):
         return asked, said
@@ -197,7 +197,7 @@ def _with(made: RuntimeCapability, definition: RuntimeDefinition) -> RuntimeCapa
 
 
 def _changeable(ctx: Context, name: str) -> RuntimeCapability:
-    made = ctx.kernel.service(MadeCapabilities).get(name)
+    made = ctx.kernel.service(RuntimeCapabilities).get(name)
     if made is not None and may_change(ctx, made):
         return made
     visible = visible_capabilities(ctx)

@@ -20,7 +20,7 @@ from remit.errors import (
     StoreError,
 )
 from remit.kernel.authority.revision import Authority
-from remit.kernel.authority.standing import UNREADABLE, made_of
+from remit.kernel.authority.standing import UNREADABLE, runtime_capability_of
 from remit.kernel.dispatch.context import Kernel
 from remit.kernel.feature import Setup, Startup
 from remit.kernel.reload.full_reload import Outcome
@@ -48,10 +48,10 @@ ON CONFLICT (id) DO UPDATE SET body = excluded.body
 """
 
 
-class MadeRows(Rows):
+class RuntimeCapabilityRows(Rows):
     """Capabilities that were made at run time; the body is the runtime's own."""
 
-    async def made_put(self, capability: str, body: bytes) -> None:
+    async def capability_put(self, capability: str, body: bytes) -> None:
         """Keep a capability, in the place of the one of that id.
 
         Raises:
@@ -63,7 +63,7 @@ class MadeRows(Rows):
             lambda connection: connection.execute(_PUT, (capability, body)).rowcount
         )
 
-    async def made_remove(self, capability: str) -> bool:
+    async def capability_remove(self, capability: str) -> bool:
         """Forget a capability; tells whether it was there."""
         _check_made(capability)
         query = "DELETE FROM made_capability WHERE id = ?"
@@ -74,7 +74,7 @@ class MadeRows(Rows):
             )
         )
 
-    async def made_list(self) -> dict[str, bytes]:
+    async def capability_list(self) -> dict[str, bytes]:
         """All of them, by id."""
         query = "SELECT id, body FROM made_capability ORDER BY id"
         return await self.database.read(lambda connection: dict(connection.execute(query)))
@@ -88,23 +88,23 @@ def _check_made(capability: str, body: bytes = b"") -> None:
     check_size(body, "$.body")
 
 
-async def load_made(store: MadeRows) -> Made:
+async def load_made(store: RuntimeCapabilityRows) -> Made:
     """What was made before, by id; one that cannot be read is left out, and gives nothing."""
     found = []
-    for name, body in (await store.made_list()).items():
+    for name, body in (await store.capability_list()).items():
         try:
-            found.append(made_of(body))
+            found.append(runtime_capability_of(body))
         except UNREADABLE:
-            log.exception("made_capability_damaged", capability=name)
+            log.exception("runtime_capability_damaged", capability=name)
     return tuple(found)
 
 
-class MadeCapabilities(Service):
+class RuntimeCapabilities(Service):
     """Makes, changes and removes, one after the other."""
 
     def __init__(
         self,
-        store: MadeRows,
+        store: RuntimeCapabilityRows,
         authority: Authority,
         reloader: Reloader,
         clock: Callable[[], float],
@@ -191,7 +191,7 @@ class MadeCapabilities(Service):
                 hint = "take it out of these first"
                 raise ConflictError(f"{made.id!r} is used by {used}", hint=hint)
             with anyio.CancelScope(shield=True):
-                await self._store.made_remove(made.id)
+                await self._store.capability_remove(made.id)
                 try:
                     outcome = await self._change(
                         lambda all_: tuple(one for one in all_ if one.id != made.id), cause
@@ -211,7 +211,7 @@ class MadeCapabilities(Service):
             RuntimeVersion(number, definition, fingerprint, cause.by, self._clock())
         )
         with anyio.CancelScope(shield=True):
-            await self._store.made_put(made.id, msgspec.msgpack.encode(changed))
+            await self._store.capability_put(made.id, msgspec.msgpack.encode(changed))
             try:
                 outcome = await self._change(
                     lambda all_: (*(one for one in all_ if one.id != made.id), changed), cause
@@ -224,18 +224,18 @@ class MadeCapabilities(Service):
     async def _take_back(self, made: RuntimeCapability) -> None:
         try:
             if made.versions:
-                await self._store.made_put(made.id, msgspec.msgpack.encode(made))
+                await self._store.capability_put(made.id, msgspec.msgpack.encode(made))
             else:
-                await self._store.made_remove(made.id)
+                await self._store.capability_remove(made.id)
         except StoreError as error:  # the caller hears of the first failure; this one is logged
-            log.warning("made_capability_not_taken_back", capability=made.id, problem=error.message)
+            log.warning("runtime_capability_not_undone", capability=made.id, problem=error.message)
 
     async def _change(self, change: Callable[[Made], Made], cause: Cause) -> Outcome:
         try:
             return await self._reloader.change_made(change, cause)
         except DefinitionError as error:
             problems = "; ".join(f"{one.place}: {one.message}" for one in error.problems[:10])
-            log.warning("made_capability_refused", problem=problems, decision=cause.decision)
+            log.warning("runtime_capability_refused", problem=problems, decision=cause.decision)
             message = "a profile in force does not fit that"
             raise ConflictError(message, hint="the daemon's log says which") from error
 
@@ -271,13 +271,15 @@ def is_taken(catalogue: Catalogue, name: str) -> bool:
 
 
 async def _restore(startup: Startup) -> None:
-    startup.capabilities = await load_made(MadeRows(startup.database))
+    startup.capabilities = await load_made(RuntimeCapabilityRows(startup.database))
 
 
 def _build(kernel: Kernel, _startup: Startup) -> None:
     clock = kernel.wall_clock
     kernel.provide(
-        MadeCapabilities(MadeRows(kernel.database), kernel.authority, kernel.reloader, clock)
+        RuntimeCapabilities(
+            RuntimeCapabilityRows(kernel.database), kernel.authority, kernel.reloader, clock
+        )
     )
 
 

@@ -14,7 +14,7 @@ import msgspec
 from remit.config.definitions.files import Files
 from remit.config.settings.load import user_file
 from remit.config.settings.table import Settings
-from remit.config.strict.files import NotInsideError, read_inside
+from remit.config.strict.files import EscapesFolderError, read_inside
 from remit.config.strict.kinds import Report
 from remit.errors import Place, Problem, by_place
 from remit.features.cards.card import MAX_CARD_BYTES, Card, CardSource, read_card_file
@@ -208,7 +208,7 @@ class CardFolder:
             if (self._path / name).is_symlink():  # else it was deleted meanwhile
                 report.add(Place(file), "unreadable", "a link that leads nowhere", "remove it")
             return None
-        except NotInsideError as error:
+        except EscapesFolderError as error:
             report.add(Place(file), "unreadable", str(error), "put a plain file there")
             return None
         known = self._known.get(name)

@@ -9,7 +9,7 @@ commonest particles (Larkey's light10), English its commonest endings.
 
 A word weighs 1, a phrase PHRASE. Found again it weighs REPEAT more, at most twice; each message
 further back, RECENCY as much. Focus is between the two SCATTERED and FOCUSED: how much of what the
-fullest message says, fillers aside, are keywords. So one word of a long chatter is little, the same
+fullest message says, fillers aside, are keywords. So one word of a long talk is little, the same
 word in a short request is enough, and no card loses by having many keywords.
 """
 

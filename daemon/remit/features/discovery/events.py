@@ -13,7 +13,7 @@ from remit.features.discovery.answers import (
 )
 from remit.features.discovery.experience import Experience
 from remit.features.discovery.questions import DiscoveryConfig, Filters, options_of
-from remit.features.discovery.service import Finder
+from remit.features.discovery.service import Discovery
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.registry import event_handler
 from remit.kernel.dispatch.tool_list import shown_tools
@@ -33,7 +33,7 @@ Query = Annotated[str, msgspec.Meta(max_length=131_072)]
 @event_handler("discovery:discover", capability="discovery", effect="read")
 async def discover(  # noqa: PLR0913 - the fields of the contract
     ctx: Context,
-    finder: Finder,
+    discovery: Discovery,
     query: Query,
     *,
     kind: DescriptorKind | None = None,
@@ -58,11 +58,11 @@ async def discover(  # noqa: PLR0913 - the fields of the contract
         render: add `prompt`, the whole as one text to put before a model, fenced as data.
         host: name what a host of tools offers, where the texts say how to read on.
     """
-    engine = await finder.engine_for(query)
+    engine = await discovery.engine_for(query)
     grant = grant_of(ctx, agent=agent, profile=profile)
     view = await _view(ctx, engine, grant, agent=agent, host=host)
     filters = Filters(kind, category, only_available)
-    found = engine.discover(view, query, options_of(finder.usual, config, grant, filters))
+    found = engine.discover(view, query, options_of(discovery.usual, config, grant, filters))
     answer = present(found, engine, revision=ctx.catalogue.revision, render=render)
     if grant is ctx.grant:  # a look at what somebody else would find is nobody's turn
         _remember(ctx, query, found)
@@ -73,7 +73,7 @@ async def discover(  # noqa: PLR0913 - the fields of the contract
 @event_handler("discovery:tools", capability="discovery", effect="read")
 async def tools(
     ctx: Context,
-    finder: Finder,
+    discovery: Discovery,
     query: Query,
     *,
     config: DiscoveryConfig | None = None,
@@ -88,9 +88,9 @@ async def tools(
         agent: somebody else that you may ask about; yourself when absent.
         profile: a profile instead of an agent.
     """
-    engine = await finder.engine_for(query)
+    engine = await discovery.engine_for(query)
     grant = grant_of(ctx, agent=agent, profile=profile)
-    options = options_of(finder.usual, config, grant, Filters("tool"))
+    options = options_of(discovery.usual, config, grant, Filters("tool"))
     view = await _view(ctx, engine, grant, agent=agent)
     found = engine.discover(view, query, options)
     listed, skipped = turn_tools(found, engine, options.budgets.total)
@@ -109,7 +109,7 @@ async def tools(
 @event_handler("discovery:describe", capability="discovery", effect="read")
 async def describe(
     ctx: Context,
-    finder: Finder,
+    discovery: Discovery,
     id: Key,  # noqa: A002 - the contract's name
     render: bool = False,  # noqa: FBT001, FBT002 - a field of the request
 ) -> dict[str, Any]:
@@ -119,7 +119,7 @@ async def describe(
         id: its id, as in 'tool:state:get'; its event or name will do when only one has it.
         render: add `prompt`, the whole as one text to put before a model, fenced as data.
     """
-    engine = await finder.engine()
+    engine = await discovery.engine()
     view = await _view(ctx, engine, ctx.grant)
     rows = view.named(id)
     if len(rows) == 1:
@@ -143,10 +143,10 @@ async def describe(
 
 
 @event_handler("discovery:stats", capability="discovery", effect="read")
-async def stats(ctx: Context, finder: Finder, experience: Experience) -> dict[str, Any]:
+async def stats(ctx: Context, discovery: Discovery, experience: Experience) -> dict[str, Any]:
     """Count what you can find, what your turns cost, and what full dumps would have cost."""
     bills = ctx.kernel.bills
-    engine = await finder.engine()
+    engine = await discovery.engine()
     view = await _view(ctx, engine, ctx.grant)
     answer = {
         "total_indexed": view.total,
@@ -166,9 +166,9 @@ async def stats(ctx: Context, finder: Finder, experience: Experience) -> dict[st
             "total_bill": msgspec.structs.asdict(bills.total),
             "bills": {name: msgspec.structs.asdict(b) for name, b in sorted(bills.of.items())},
             "ranker_problem": engine.problem,
-            "build_seconds": round(finder.build_seconds, 4),
-            "problems": [problem.to_json() for problem in finder.problems],
-            "overridden": finder.overridden,
+            "build_seconds": round(discovery.build_seconds, 4),
+            "problems": [problem.to_json() for problem in discovery.problems],
+            "overridden": discovery.overridden,
         }
     return answer
 
@@ -176,7 +176,7 @@ async def stats(ctx: Context, finder: Finder, experience: Experience) -> dict[st
 @event_handler("discovery:feedback", capability="discovery_feedback", effect="write", fleeting=True)
 async def feedback(
     ctx: Context,
-    finder: Finder,
+    discovery: Discovery,
     experience: Experience,
     id: Key,  # noqa: A002 - as in describe
     worked: bool,  # noqa: FBT001 - a field of the request
@@ -189,7 +189,7 @@ async def feedback(
         worked: whether it did what it was chosen for.
         query: the request that it was used for; it becomes an example when it worked.
     """
-    engine = await finder.engine()
+    engine = await discovery.engine()
     view = await _view(ctx, engine, ctx.grant)
     rows = view.named(id)
     if len(rows) != 1:
@@ -200,18 +200,18 @@ async def feedback(
 
 
 @event_handler("discovery:refresh", capability="discovery_admin", effect="write")
-async def refresh(ctx: Context, finder: Finder) -> dict[str, Any]:
+async def refresh(ctx: Context, discovery: Discovery) -> dict[str, Any]:
     """Read the folders of skills and manifests again, and take in what use has taught."""
-    finder.folders_changed()
-    engine = await finder.engine()
+    discovery.folders_changed()
+    engine = await discovery.engine()
     view = await _view(ctx, engine, ctx.grant)
     seen = ctx.sees_everything
-    problems = finder.problems if seen else ()
+    problems = discovery.problems if seen else ()
     return {
         "total_indexed": view.total,
         "version": engine.index.version,
         "problems": [problem.to_json() for problem in problems],
-        "overridden": finder.overridden if seen else [],
+        "overridden": discovery.overridden if seen else [],
     }
 
 
@@ -247,7 +247,7 @@ async def examples(
 async def forget(
     ctx: Context,
     experience: Experience,
-    finder: Finder,
+    discovery: Discovery,
     id: Key | None = None,  # noqa: A002 - as in describe
     query: Query | None = None,
 ) -> dict[str, Any]:
@@ -262,7 +262,7 @@ async def forget(
         removed = experience.forget(id, query)
     else:
         removed = sum(experience.forget(one, query) for one in seen if id in (None, one))
-    await finder.refresh()
+    await discovery.refresh()
     return {"removed": removed}
 
 
@@ -270,7 +270,7 @@ async def _subjects(ctx: Context) -> set[str] | None:
     """Of what the caller may know what was learned; None: of everything."""
     if ctx.sees_everything:
         return None
-    view = await _view(ctx, await ctx.kernel.service(Finder).engine(), ctx.grant)
+    view = await _view(ctx, await ctx.kernel.service(Discovery).engine(), ctx.grant)
     return {view.index.descriptors[row].id for row in view.rows}
 
 

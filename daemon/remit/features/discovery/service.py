@@ -50,7 +50,7 @@ class Gathered(msgspec.Struct, frozen=True):
     """Ids that the workspace says, and nobody whom the operator chose."""
 
 
-class Finder(Service):
+class Discovery(Service):
     """Keeps an engine up to date and answers from it."""
 
     def __init__(

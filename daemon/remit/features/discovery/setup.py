@@ -12,7 +12,7 @@ import msgspec
 from remit.config.settings.table import Settings
 from remit.features.discovery.experience import Experience, Watch, keep_lessons, load_lessons
 from remit.features.discovery.questions import DiscoveryConfig
-from remit.features.discovery.service import Finder, Gathered
+from remit.features.discovery.service import Discovery, Gathered
 from remit.features.discovery.store import LessonRows
 from remit.features.skills.directories import CapabilityDirectory, DirectoryScanner, directories
 from remit.features.skills.views import SkillCatalogue
@@ -86,61 +86,61 @@ async def _restore(startup: Startup) -> None:
 def _build(kernel: Kernel, startup: Startup) -> None:
     options = startup.take(SearchOptions, lambda: configured_search(startup.settings))
     experience = Experience(kernel.wall_clock, enabled=options.learn)
-    finder = Finder(
+    discovery = Discovery(
         kernel.authority,
         make_engine=options.make_engine,
         gather=options.gather,
         experience=experience,
         usual=options.usual,
     )
-    finder.on_folders = kernel.delivery.all_lists_changed
-    finder.unavailable = kernel.unavailable
+    discovery.on_folders = kernel.delivery.all_lists_changed
+    discovery.unavailable = kernel.unavailable
 
     async def shown(grant: Grant, *, everything: bool) -> Iterable[Descriptor]:
-        engine = await finder.engine()
+        engine = await discovery.engine()
         view = engine.view(grant, everything=everything)
         return (view.index.descriptors[row] for row in view.rows)
 
-    kernel.provide(finder, experience, SkillCatalogue(finder.skills, shown))
+    kernel.provide(discovery, experience, SkillCatalogue(discovery.skills, shown))
     kernel.observers.append(Watch(experience))
-    kernel.reload_parts.append(ReloadPart("skills", lambda: _reload(finder)))
-    kernel.file_problems.append(lambda: finder.problems)
+    kernel.reload_parts.append(ReloadPart("skills", lambda: _reload(discovery)))
+    kernel.file_problems.append(lambda: discovery.problems)
 
 
-def _reload(finder: Finder) -> Reading:
-    before = _skills(finder)
-    finder.folders_changed()
+def _reload(discovery: Discovery) -> Reading:
+    before = _skills(discovery)
+    discovery.folders_changed()
 
     async def read(_cause: Cause) -> Difference:
-        await finder.read_folders()
-        return Difference.between(before, _skills(finder), finder.problems)
+        await discovery.read_folders()
+        return Difference.between(before, _skills(discovery), discovery.problems)
 
     return read
 
 
-def _skills(finder: Finder) -> dict[str, Descriptor] | None:
-    if not finder.has_read_folders:
+def _skills(discovery: Discovery) -> dict[str, Descriptor] | None:
+    if not discovery.has_read_folders:
         return None
-    return {one.id: one for one in finder.gathered.descriptors}
+    return {one.id: one for one in discovery.gathered.descriptors}
 
 
 @asynccontextmanager
 async def _run(kernel: Kernel, settings: Settings) -> AsyncGenerator[None]:
     """Follow the folders, take in what use teaches, and keep it."""
-    finder, experience = kernel.service(Finder), kernel.service(Experience)
+    discovery, experience = kernel.service(Discovery), kernel.service(Experience)
     await load_lessons(LessonRows(kernel.database), settings.tenant, experience)
 
     async def changed() -> None:
-        finder.folders_changed()
-        await finder.read_folders()  # what is wrong is in the log before somebody searches
+        discovery.folders_changed()
+        await discovery.read_folders()  # what is wrong is in the log before somebody searches
 
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(finder.read_folders)
+        tasks.start_soon(discovery.read_folders)
         if settings.watch:
             tasks.start_soon(watch_directories, [one.path for one in searched(settings)], changed)
         if settings.learn:
             tasks.start_soon(keep_lessons, LessonRows(kernel.database), settings.tenant, experience)
-            tasks.start_soon(finder.tend)
+            tasks.start_soon(discovery.tend)
         yield
         tasks.cancel_scope.cancel()
 

@@ -9,11 +9,11 @@ import msgspec
 import structlog
 
 from remit.errors import ConflictError, DefinitionError, HandlerError, RemitError
-from remit.features.discovery.service import Finder
+from remit.features.discovery.service import Discovery
 from remit.features.discovery.setup import SearchOptions, configured_search
 from remit.features.extensions.service import Extensions, Loaded, Restored, restore
 from remit.kernel.dispatch.context import Context, Kernel
-from remit.kernel.dispatch.registry import bring_in, event_handler
+from remit.kernel.dispatch.registry import event_handler, load_module
 from remit.kernel.dispatch.visibility import unseen
 from remit.kernel.feature import Setup, Startup
 from remit.kernel.store.rows import BlobRows
@@ -80,7 +80,7 @@ async def list_(
 
 async def _visible(ctx: Context) -> dict[str, Descriptor]:
     """The extensions that discovery shows the caller, by id."""
-    engine = await ctx.kernel.service(Finder).engine()
+    engine = await ctx.kernel.service(Discovery).engine()
     view = engine.view(ctx.grant, everything=ctx.sees_everything)
     found = (view.index.descriptors[row] for row in view.rows)
     return {one.id: one for one in found if one.kind == "extension"}
@@ -150,7 +150,7 @@ async def _restore(startup: Startup) -> None:
     search = startup.take(SearchOptions, lambda: configured_search(startup.settings))
     allowed = startup.settings.extension_modules
     restored = await restore(
-        BlobRows(startup.database), startup.table, search.gather, allowed, bring_in
+        BlobRows(startup.database), startup.table, search.gather, allowed, load_module
     )
     startup.put(restored)
     startup.table = restored.table
@@ -160,9 +160,9 @@ def _build(kernel: Kernel, startup: Startup) -> None:
     extensions = Extensions(
         kernel.authority,
         kernel.reloader,
-        kernel.service(Finder),
+        kernel.service(Discovery),
         BlobRows(kernel.database),
-        bring_in=bring_in,
+        load_module=load_module,
         allowed=startup.settings.extension_modules,
     )
     extensions.begin(startup.take(Restored, lambda: Restored(startup.table, {})))

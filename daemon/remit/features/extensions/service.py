@@ -23,7 +23,7 @@ from remit.errors import (
     StoreError,
 )
 from remit.kernel.authority.revision import Authority, HandlerTable
-from remit.kernel.dispatch.registry import Brought
+from remit.kernel.dispatch.registry import LoadedModule
 from remit.kernel.reload.full_reload import Outcome
 from remit.kernel.reload.reload import Reloader
 from remit.kernel.store.rows import BlobRows
@@ -32,7 +32,7 @@ from remit.model.event import Service
 from remit.model.principal import Cause
 
 if TYPE_CHECKING:
-    from remit.features.discovery.service import Finder, Gathered
+    from remit.features.discovery.service import Discovery, Gathered
 
 log = structlog.get_logger()
 EXTENSIONS_BLOB = "extensions"
@@ -74,7 +74,7 @@ class Restored(msgspec.Struct, frozen=True, eq=False):
     """What an earlier run had loaded, brought in again."""
 
     table: HandlerTable
-    brought: dict[str, Brought]
+    brought: dict[str, LoadedModule]
     failed: tuple[Remembered, ...] = ()
 
 
@@ -83,7 +83,7 @@ async def restore(
     table: HandlerTable,
     gather: "Callable[[], Gathered]",
     allowed: Iterable[str],
-    bring_in: Callable[[str], Brought],
+    load_module: Callable[[str], LoadedModule],
 ) -> Restored:
     """Load again what was loaded, before anything is served, if it is still allowed.
 
@@ -97,7 +97,7 @@ async def restore(
     listed = frozenset(allowed)
     for one in remembered:
         if _is_allowed(one, gathered, listed):
-            restored = _restore_one(one, restored, bring_in)
+            restored = _restore_one(one, restored, load_module)
     kept = [*restored.failed, *(Remembered(i, b.module) for i, b in restored.brought.items())]
     if len(kept) != len(remembered):
         try:
@@ -120,11 +120,11 @@ def _is_allowed(one: Remembered, gathered: "Gathered", allowed: frozenset[str]) 
 
 
 def _restore_one(
-    one: Remembered, restored: Restored, bring_in: Callable[[str], Brought]
+    one: Remembered, restored: Restored, load_module: Callable[[str], LoadedModule]
 ) -> Restored:
     brought = None
     try:
-        brought = bring_in(one.module)
+        brought = load_module(one.module)
         table = restored.table.with_source(one.id, brought.handlers)
     except RemitError as error:
         if brought is not None:
@@ -171,19 +171,19 @@ class Extensions(Service):
         self,
         authority: Authority,
         reloader: Reloader,
-        finder: "Finder",
+        discovery: "Discovery",
         store: BlobRows,
         *,
-        bring_in: Callable[[str], Brought],
+        load_module: Callable[[str], LoadedModule],
         allowed: Iterable[str] = (),
     ) -> None:
         self._authority = authority
         self._reloader = reloader
-        self._finder = finder
+        self._discovery = discovery
         self._store = store
-        self._bring_in = bring_in
+        self._bring_in = load_module
         self._allowed = frozenset(allowed)
-        self._brought: dict[str, Brought] = {}
+        self._brought: dict[str, LoadedModule] = {}
         self._waiting: dict[str, Remembered] = {}
         """Remembered ones that could not be loaded at the start; they may be mended."""
         self._importing: set[str] = set()
@@ -212,10 +212,10 @@ class Extensions(Service):
             ConflictError: there is nothing to load, or it changes just now.
             DeniedError: the operator's settings do not allow it.
         """
-        present = entry_of(self._finder.gathered, extension.id)
+        present = entry_of(self._discovery.gathered, extension.id)
         if present is None or present.source != extension.source:
             raise ConflictError(f"{extension.id!r} has just changed", hint="look at it again")
-        check_allowed(present, self._finder.gathered, self._allowed)
+        check_allowed(present, self._discovery.gathered, self._allowed)
 
     async def load(self, extension: Descriptor, cause: Cause) -> Loaded:
         """Import the module of an extension and put its events in force, all or nothing.
@@ -271,7 +271,7 @@ class Extensions(Service):
             events = frozenset(brought.handlers) if brought else frozenset[str]()
             return Loaded(outcome, events, remembered=False)
 
-    async def _import(self, module: str) -> Brought:
+    async def _import(self, module: str) -> LoadedModule:
         if module in self._importing:
             message = "its module is still being imported"
             raise ConflictError(message, hint="when it never ends: restart the daemon")
@@ -309,15 +309,15 @@ class _Attempt:
     """One import in a thread. Nobody can stop it; what comes too late is dropped."""
 
     def __init__(
-        self, module: str, bring_in: Callable[[str], Brought], importing: set[str]
+        self, module: str, load_module: Callable[[str], LoadedModule], importing: set[str]
     ) -> None:
         self._module = module
-        self._bring_in = bring_in
+        self._bring_in = load_module
         self._importing = importing
-        self._result: Brought | None = None
+        self._result: LoadedModule | None = None
         self._is_over = False
 
-    def run(self) -> Brought:
+    def run(self) -> LoadedModule:
         """Import, in the thread."""
         self._importing.add(self._module)
         try:

@@ -15,7 +15,7 @@ import msgspec
 
 from remit.config.definitions.files import Files
 from remit.config.settings.load import user_file
-from remit.config.strict.files import NotInsideError, read_inside
+from remit.config.strict.files import EscapesFolderError, read_inside
 from remit.config.strict.frontmatter import MAX_MARKDOWN
 from remit.config.strict.kinds import Report
 from remit.config.strict.yaml import MAX_BYTES
@@ -170,7 +170,7 @@ class FolderReader:
                 message = "a link that leads nowhere"
                 self._report.add(Place(file), "unreadable", message, "remove it")
             return ()
-        except NotInsideError as error:
+        except EscapesFolderError as error:
             self._report.add(Place(file), "unreadable", str(error), "put a plain file there")
             return ()
         found, problems = self._parsed(raw, path, read)

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, Generic, TypeVar
 
 import msgspec
 
-from remit.config.strict.files import NotInsideError, find_inside, open_inside
+from remit.config.strict.files import EscapesFolderError, find_inside, open_inside
 from remit.config.strict.frontmatter import (
     MAX_MARKDOWN,
     core_json,
@@ -80,7 +80,7 @@ class ContentReader:
         except FileNotFoundError:
             problem = Problem(Place(file), "unreadable", "the file is gone")
             raise DefinitionError([problem]) from None
-        except (NotInsideError, OSError) as error:
+        except (EscapesFolderError, OSError) as error:
             raise DefinitionError([Problem(Place(file), "unreadable", str(error))]) from error
 
     def _known(self, key: Version) -> str | None:
@@ -141,7 +141,7 @@ def _leads_to(folder: Path, path: str) -> str:
     """The path behind all links; empty when it leads out or nowhere."""
     try:
         root, found = find_inside(folder, path)
-    except (NotInsideError, OSError):
+    except (EscapesFolderError, OSError):
         return ""
     return found.relative_to(root).as_posix()
 
@@ -259,7 +259,7 @@ class SkillReader:
         try:
             with open_inside(Path(source.root), path) as stream:
                 raw = stream.read(MAX_FILE + 1)
-        except (NotInsideError, OSError):
+        except (EscapesFolderError, OSError):
             return None
         return raw if len(raw) <= MAX_FILE else None
 
@@ -272,7 +272,7 @@ class SkillReader:
                 version = version_of(os.fstat(stream.fileno()))
                 key = (f"{source.root}/{SKILL_FILE}", *version)
                 return self._frontmatters.get(key, lambda: _keys(stream.read(MAX_FILE + 1)))
-        except (NotInsideError, OSError):
+        except (EscapesFolderError, OSError):
             return {}
 
     def _file(self, folder: Path, path: str, before: list[SkillFile]) -> SkillFile | str:
@@ -286,7 +286,7 @@ class SkillReader:
                     return reason
                 key = (f"{folder}/{path}", *version_of(status))
                 return self._digests.get(key, lambda: _digest(path, stream.read(MAX_FILE + 1)))
-        except (NotInsideError, OSError):
+        except (EscapesFolderError, OSError):
             return ""
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from remit.config.strict.files import NotInsideError, find_inside, read_inside
+from remit.config.strict.files import EscapesFolderError, find_inside, read_inside
 from remit.config.strict.json import StrictJsonError, parse_json
 from remit.config.strict.kinds import BAD, ChoiceKind, Field, JsonKind, Report, TextKind
 from remit.config.strict.yaml import MAX_DEPTH, Node, parse_yaml, read_text
@@ -189,7 +189,7 @@ class _Beside:
         except FileNotFoundError:
             self._missing(path)
             return None
-        except NotInsideError as error:
+        except EscapesFolderError as error:
             self._refuse(path, error)
             return None
         return read_schema_file(raw, str(Path(self._file).parent / name), self.report)
@@ -203,11 +203,11 @@ class _Beside:
         except FileNotFoundError:
             self._missing(path)
             return ""
-        except (NotInsideError, OSError) as error:
+        except (EscapesFolderError, OSError) as error:
             self._refuse(path, error)
             return ""
         if not stat.S_ISREG(mode):
-            self._refuse(path, NotInsideError(f"{name!r} is not a file"))
+            self._refuse(path, EscapesFolderError(f"{name!r} is not a file"))
         return name
 
     def _missing(self, path: Ref | None) -> None:

@@ -129,7 +129,7 @@ class HeadFile:
         return blake2b(body, key=self._key, digest_size=32).hexdigest()
 
 
-class HeadKeeper:
+class HeadTracker:
     """Keeps the file in step with a log that grows; only the thread that writes may use it."""
 
     def __init__(self, file: HeadFile, *, clock: Callable[[], float] = time.monotonic) -> None:

@@ -31,7 +31,7 @@ from remit.kernel.audit.chain import (
     to_row,
     walk_chunk,
 )
-from remit.kernel.audit.head import HeadKeeper
+from remit.kernel.audit.head import HeadTracker
 from remit.kernel.store.rows import (
     PAGE_BYTES,
     PAGE_LIMIT,
@@ -61,7 +61,7 @@ UPDATE audit_anchor SET seq = :seq, hash = (SELECT hash FROM audit WHERE seq = :
 class AuditRows(Rows):
     """The log of what mattered. It only grows, and each row vouches for the one before it."""
 
-    def __init__(self, database: "Database", *, head: HeadKeeper | None = None) -> None:
+    def __init__(self, database: "Database", *, head: HeadTracker | None = None) -> None:
         """Look at the audit of a database.
 
         Args:
@@ -189,14 +189,14 @@ class _Memory:
         thread uses it. It spares each append a query, and knows of a tail that was cut off."""
         self.walking = anyio.Lock()
         """Rotation takes rows away under the feet of a walk."""
-        self.head: HeadKeeper | None = None
+        self.head: HeadTracker | None = None
 
 
 class _HeadObserver:
     """Keeps the head in step with the table."""
 
     def __init__(
-        self, head: HeadKeeper, find_newest: Callable[[Connection], tuple[int, str]]
+        self, head: HeadTracker, find_newest: Callable[[Connection], tuple[int, str]]
     ) -> None:
         self._head = head
         self._find_newest = find_newest

@@ -58,7 +58,7 @@ def explain_profile(
     *,
     find_obstacle: FindObstacle = no_obstacle,
 ) -> dict[str, Any]:
-    """Explain a decision about a profile, with what made capabilities add to it now."""
+    """Explain a decision about a profile, with what runtime capabilities add to it now."""
     found = explain(catalogue, profile, event).to_json()
     grant = fleet.with_made(catalogue.grants[profile], catalogue)
     found = _with_verdict(fleet, catalogue, found, grant, event) | _limits(grant)
@@ -198,7 +198,7 @@ def _with_verdict(
     event: str,
     agent: Agent | None = None,
 ) -> dict[str, Any]:
-    """The rules with the verdict of the mask, and with the rules of made capabilities."""
+    """The rules with the verdict of the mask, and with the rules of runtime capabilities."""
     reason = reason_for(catalogue, grant, event)
     found = found | {"allowed": reason == GRANTED, "reason": reason}
     if reason != GRANTED:

@@ -1,4 +1,4 @@
-"""What a home has stored that decides: approvals, made capabilities, agents, sessions.
+"""What a home has stored that decides: approvals, runtime capabilities, agents, sessions.
 
 The daemon reads it at its start, and commands beside or without a daemon read the same: there is
 one computation of who may do what, over the definition files and this.
@@ -87,7 +87,7 @@ def standing_of(snapshot: "Snapshot") -> Standing:
 def _readable(bodies: Iterable[bytes]) -> Iterator[RuntimeCapability]:
     for body in bodies:
         try:
-            yield made_of(body)
+            yield runtime_capability_of(body)
         except UNREADABLE:  # the daemon logs it
             continue
 
@@ -208,11 +208,11 @@ def approvals_in(decisions: Decisions) -> frozenset[Approval]:
     )
 
 
-def made_of(body: bytes) -> RuntimeCapability:
+def runtime_capability_of(body: bytes) -> RuntimeCapability:
     """A capability that was made at run time; one of `UNREADABLE` is raised for what is none."""
-    made = msgspec.msgpack.decode(body, type=RuntimeCapability)
-    made.capability  # noqa: B018 - its patterns can be read as well
-    return made
+    runtime = msgspec.msgpack.decode(body, type=RuntimeCapability)
+    runtime.capability  # noqa: B018 - its patterns can be read as well
+    return runtime
 
 
 def session_of(record: SessionRecord) -> tuple[Session, bool]:

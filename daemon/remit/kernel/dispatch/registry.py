@@ -209,7 +209,7 @@ REGISTRY = Registry()
 event_handler = REGISTRY.event_handler
 
 
-class Brought(msgspec.Struct, frozen=True, eq=False):
+class LoadedModule(msgspec.Struct, frozen=True, eq=False):
     """The handlers of a module that was imported apart, and all that was imported for it."""
 
     module: str
@@ -251,7 +251,7 @@ class ModuleLoadError(HandlerError):
         self.failure = failure
 
 
-def bring_in(module: str, registry: Registry = REGISTRY) -> Brought:
+def load_module(module: str, registry: Registry = REGISTRY) -> LoadedModule:
     """Import a module without serving anything of it; blocks for as long as the module likes.
 
     Raises:
@@ -275,7 +275,7 @@ def bring_in(module: str, registry: Registry = REGISTRY) -> Brought:
             _forget(module, known)
             failure = _failure(module, error)
             raise ModuleLoadError(failure) from error
-    return Brought(module, handlers, frozenset(_of_package(module, set(sys.modules) - known)))
+    return LoadedModule(module, handlers, frozenset(_of_package(module, set(sys.modules) - known)))
 
 
 def load_handlers(

@@ -53,7 +53,7 @@ def visible_capabilities(context: Context, grant: Grant | None = None) -> list[s
 def _holds(context: Context, grant: Grant, name: str) -> bool:
     catalogue = context.catalogue
     if name in catalogue.runtime_capabilities:
-        return _sees_made(context, grant, catalogue.runtime_capabilities[name])
+        return _sees_runtime(context, grant, catalogue.runtime_capabilities[name])
     own = catalogue.own_events[name]
     tools = {ref.name for ref in catalogue.capabilities[name].claude_tools}
     if own & ~grant.bits or not tools <= grant.claude_tools:
@@ -64,14 +64,14 @@ def _holds(context: Context, grant: Grant, name: str) -> bool:
     return bool(own or tools) or name in grant.capabilities
 
 
-def _sees_made(context: Context, grant: Grant, made: CompiledRuntimeCapability) -> bool:
+def _sees_runtime(context: Context, grant: Grant, runtime: CompiledRuntimeCapability) -> bool:
     """Holders, the author and all below it; the operator's are seen like those of the files."""
-    if made.capability.id in grant.capabilities:
+    if runtime.capability.id in grant.capabilities:
         return True
-    if made.author == OPERATOR_ID:
-        is_held = not made.bits & ~grant.bits
-        return is_held and made.claude_tools <= grant.claude_tools
-    return is_author_above(context, context.principal.id, made.author, made.author_key)
+    if runtime.author == OPERATOR_ID:
+        is_held = not runtime.bits & ~grant.bits
+        return is_held and runtime.claude_tools <= grant.claude_tools
+    return is_author_above(context, context.principal.id, runtime.author, runtime.author_key)
 
 
 def is_author_above(context: Context, name: str, author: str, key: str) -> bool:

@@ -34,7 +34,7 @@ _KEPT = Place("kept")
 Part = TypeVar("Part")
 
 
-class _KeptGrant(msgspec.Struct, frozen=True, array_like=True):
+class _StoredGrant(msgspec.Struct, frozen=True, array_like=True):
     bits: bytes
     claude_tools: list[str]
     limits: Limits
@@ -49,15 +49,15 @@ class _KeptGrant(msgspec.Struct, frozen=True, array_like=True):
     max_effect: Effect | None = None
 
 
-class _KeptGrants(msgspec.Struct, frozen=True):
+class _StoredGrants(msgspec.Struct, frozen=True):
     """Grants as bits over one list of names: thousands of profiles stay small."""
 
     revision: int
     names: list[str]
-    profiles: dict[str, _KeptGrant]
+    profiles: dict[str, _StoredGrant]
 
 
-class Kept(msgspec.Struct, frozen=True, eq=False):
+class LastRun(msgspec.Struct, frozen=True, eq=False):
     """What an earlier run left; a part that is missing or damaged is None."""
 
     revision: int = 0
@@ -73,7 +73,7 @@ async def keep(store: BlobRows, revision: Revision) -> bool:
     grants = {name: _kept(catalogue, grant) for name, grant in catalogue.grants.items()}
     parts = (
         (LAST_GOOD, LastGood(catalogue.revision, files)),
-        (GRANTS_BLOB, _KeptGrants(catalogue.revision, list(catalogue.universe.names), grants)),
+        (GRANTS_BLOB, _StoredGrants(catalogue.revision, list(catalogue.universe.names), grants)),
     )
     worked = True
     for name, part in parts:
@@ -86,13 +86,13 @@ async def keep(store: BlobRows, revision: Revision) -> bool:
     return worked
 
 
-def _kept(catalogue: Catalogue, grant: Grant) -> _KeptGrant:
+def _kept(catalogue: Catalogue, grant: Grant) -> _StoredGrant:
     universe = catalogue.universe
 
     def packed(bits: int) -> bytes:
         return bits.to_bytes((bits.bit_length() + 7) // 8)
 
-    return _KeptGrant(
+    return _StoredGrant(
         packed(grant.bits),
         sorted(grant.claude_tools),
         grant.limits,
@@ -108,12 +108,12 @@ def _kept(catalogue: Catalogue, grant: Grant) -> _KeptGrant:
     )
 
 
-async def recall(store: BlobRows) -> Kept:
+async def recall(store: BlobRows) -> LastRun:
     """What was kept; what cannot be read counts as absent."""
     files = await _read(store, LAST_GOOD, LastGood)
-    grants = await _read(store, GRANTS_BLOB, _KeptGrants)
+    grants = await _read(store, GRANTS_BLOB, _StoredGrants)
     revision = max(files.revision if files else 0, grants.revision if grants else 0)
-    return Kept(
+    return LastRun(
         revision,
         files.files if files else None,
         tuple(grants.names) if grants else (),
@@ -132,7 +132,7 @@ async def _read(store: BlobRows, name: str, kind: type[Part]) -> Part | None:
         return None
 
 
-def _grants_of(kept: _KeptGrants) -> dict[str, Grant]:
+def _grants_of(kept: _StoredGrants) -> dict[str, Grant]:
     def names_in(packed: bytes) -> list[str]:
         bits = int.from_bytes(packed)
         return [name for at, name in enumerate(kept.names) if bits >> at & 1]
@@ -166,7 +166,7 @@ async def open_authority(
     *,
     approvals: frozenset[Approval] = frozenset(),
     made: tuple[RuntimeCapability, ...] = (),
-    kept: Kept | None = None,
+    kept: LastRun | None = None,
 ) -> tuple[Authority, Outcome | None]:
     """Compile the first revision of this run, and tell how it differs from the last run's.
 
@@ -196,7 +196,7 @@ async def open_authority(
     return authority, outcome
 
 
-def _is_same(kept: Kept, authority: Authority) -> bool:
+def _is_same(kept: LastRun, authority: Authority) -> bool:
     """Tell whether this run begins with what the last one ended with."""
     if kept.files is None or kept.grants is None:
         return False
@@ -208,14 +208,14 @@ def _is_same(kept: Kept, authority: Authority) -> bool:
     )
 
 
-def _difference(kept: Kept, authority: Authority) -> Outcome:
+def _difference(kept: LastRun, authority: Authority) -> Outcome:
     """What anybody holds more or less than in the last run: never a silent widening."""
     catalogue = authority.catalogue
     before = catalogue.grants if kept.grants is None else kept.grants
     return Outcome(changed=True, revision=catalogue.revision, plan=plan(before, catalogue.grants))
 
 
-def with_agents(difference: Outcome, kept: Kept, authority: Authority) -> Outcome:
+def with_agents(difference: Outcome, kept: LastRun, authority: Authority) -> Outcome:
     """The difference to the last run, with what changes for the agents that live on.
 
     What they held then is computed from the files and the events of that time.

@@ -169,8 +169,8 @@ def _known(tool: dict[str, Any]) -> dict[str, Any]:
 class _Reader:
     """What the library reads."""
 
-    def __init__(self, sieve: MessageFilter, inner: Any) -> None:
-        self._filter = sieve
+    def __init__(self, filter_: MessageFilter, inner: Any) -> None:
+        self._filter = filter_
         self._inner = inner
 
     @property
@@ -212,8 +212,8 @@ class _Reader:
 class _Writer:
     """What the library writes to."""
 
-    def __init__(self, sieve: MessageFilter, inner: Any) -> None:
-        self._filter = sieve
+    def __init__(self, filter_: MessageFilter, inner: Any) -> None:
+        self._filter = filter_
         self._inner = inner
 
     async def send(self, item: SessionMessage, /) -> None:
@@ -285,7 +285,7 @@ class LineSplitter:
 async def stdio_messages(
     child: ChildProcess, *, noise: ServerOutput, longest: int
 ) -> AsyncGenerator[tuple["_ProcessReader", "_ProcessWriter"]]:
-    """The two streams that a sieve goes around."""
+    """The two streams around which a message filter stands."""
     reader = _ProcessReader(child, noise, longest=longest)
     writer = _ProcessWriter()
     async with anyio.create_task_group() as writing:

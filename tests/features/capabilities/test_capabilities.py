@@ -8,7 +8,7 @@ from tests.family import CATALOGUE, PROFILES, Family
 
 from remit.config.definitions.files import Files
 from remit.errors import StoreError
-from remit.features.capabilities.service import MAX_BY_ONE, MadeRows, load_made
+from remit.features.capabilities.service import MAX_BY_ONE, RuntimeCapabilityRows, load_made
 from remit.model.capability import MAX_VERSIONS
 
 MORE = """
@@ -115,7 +115,7 @@ async def test_a_definition_that_cannot_be_is_refused(
 ) -> None:
     assert (await family.refused("ann", "capability:create", notes(**change)))[0] == code
     assert family.authority.current.made == ()
-    assert await family.store.made_list() == {}
+    assert await family.store.capability_list() == {}
 
 
 async def test_a_suggestion_names_only_what_the_author_may_see(family: Family) -> None:
@@ -231,7 +231,7 @@ async def test_one_that_is_used_stays_and_its_users_are_named(family: Family) ->
     for name in ("mine", "bob"):
         await family.ask("operator", "agent:terminate", {"agent_id": name})
     assert (await family.ask("ann", "capability:remove", {"id": "notes"}))["removed"]
-    assert await family.store.made_list() == {}
+    assert await family.store.capability_list() == {}
     assert (await family.refused("ann", "capability:get", {"id": "notes"}))[0] == "not_found"
 
 
@@ -309,10 +309,10 @@ async def test_the_operator_makes_them_too_and_they_are_seen_like_those_of_files
 async def test_nothing_is_made_when_it_cannot_be_kept(
     family: Family, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def full(_rows: MadeRows, _capability: str, _body: bytes) -> None:
+    async def full(_rows: RuntimeCapabilityRows, _capability: str, _body: bytes) -> None:
         raise StoreError("the disk is full")
 
-    monkeypatch.setattr(MadeRows, "made_put", full)
+    monkeypatch.setattr(RuntimeCapabilityRows, "capability_put", full)
     assert (await family.refused("ann", "capability:create", notes()))[0] == "store_unavailable"
     assert family.authority.current.made == ()
     assert family.authority.catalogue.revision == 1
@@ -326,7 +326,7 @@ async def test_an_author_has_a_limited_number_of_them(family: Family) -> None:
 
 async def test_a_damaged_one_is_left_out_when_the_others_are_loaded(family: Family) -> None:
     await family.ask("ann", "capability:create", notes())
-    await family.store.made_put("worse", b"\xc1")
+    await family.store.capability_put("worse", b"\xc1")
     assert [one.id for one in await load_made(family.store)] == ["notes"]
 
 

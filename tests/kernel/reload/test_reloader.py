@@ -392,6 +392,35 @@ async def test_a_full_disk_stops_an_edit_that_gives_and_none_that_only_takes(
     assert (await site.edit(BROKEN)).problems, "refused whether or not that is written"
 
 
+@pytest.mark.parametrize(
+    ("act", "told", "written"),
+    [
+        pytest.param(
+            lambda fleet: fleet.add(Agent(id="eve", spec=AgentSpec(profile="worker"))),
+            ["ann", "eve"],
+            [["ann"], ["eve"]],
+            id="one-that-came",
+        ),
+        pytest.param(lambda fleet: fleet.remove(["ann"]), [], [["ann"]], id="one-that-went"),
+    ],
+)
+async def test_agents_that_come_and_go_while_an_edit_is_written_are_counted_as_they_are(
+    site: Site, monkeypatch: pytest.MonkeyPatch, act: Any, told: list[str], written: list[list[str]]
+) -> None:
+    put, acts = BlobRows.blob_put, [act]
+
+    async def meanwhile(rows: BlobRows, name: str, data: bytes) -> None:
+        while acts:
+            acts.pop()(site.authority.fleet)
+        await put(rows, name, data)
+
+    monkeypatch.setattr(BlobRows, "blob_put", meanwhile)
+    outcome = await site.edit(BOTH)
+    assert sorted(outcome.plan.agent_changes) == told
+    assert sorted(name for name, _ in site.told.of("permission:changed")) == told
+    assert [row["details"]["agents"] for row in await rows(site)] == written
+
+
 async def test_an_edit_that_a_review_overtakes_is_written_as_it_came_about(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:

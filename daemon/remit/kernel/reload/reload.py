@@ -167,13 +167,17 @@ class Reloader:
     async def _bring(self, before: Revision, after: Revision, cause: Cause) -> Outcome | None:
         """Write a revision down, keep it and put it in force; None when it was overtaken."""
         altered = altered_tools(before, after)
+        version = self._authority.fleet.version
         plan = await anyio.to_thread.run_sync(plan_for, self._authority, before, after)
         numbers = {"before": before.catalogue.revision, "after": after.catalogue.revision}
         with anyio.CancelScope(shield=True):
             await self.audit.changed(cause, plan, **numbers)
             await self._keep(after)
-            if self._authority.current is before:
-                outcome, missed = self._put_in_force(after, plan, altered)
+            if self._authority.current is before:  # from here on nobody acts in between
+                missed = NO_CHANGE
+                if self._authority.fleet.version != version:
+                    plan, missed = self._with_late(plan, after, altered)
+                outcome = self._put_in_force(after, plan)
                 if missed.agent_changes:
                     await self._write_late(cause, missed, **numbers)
                 return outcome
@@ -194,26 +198,24 @@ class Reloader:
         except StoreError as error:  # it is in force: what gave them more is in the audit
             log.warning("audit_failed", problem=error.message, event_name=CHANGED)
 
-    def _put_in_force(
-        self, after: Revision, plan: Plan, altered: frozenset[str]
-    ) -> tuple[Outcome, Plan]:
-        """Without awaiting: nobody is told anything before, and nobody acts in between.
-
-        Answers also what was not planned: agents that came or changed after the plan was made.
-        """
-        authority, fleet = self._authority, self._authority.fleet
-        before = authority.current
-        held = holdings(fleet, before.catalogue)
-        authority.put_in_force(after)
-        changes = changes_between(held, holdings(fleet, after.catalogue), altered)
-        catalogues = (before.catalogue, after.catalogue)
+    def _with_late(self, plan: Plan, after: Revision, altered: frozenset[str]) -> tuple[Plan, Plan]:
+        """The plan for the agents of now, and the part of it that was not planned."""
+        fleet, catalogues = self._authority.fleet, (self._authority.catalogue, after.catalogue)
+        held, holds = (holdings(fleet, catalogue) for catalogue in catalogues)
+        changes = changes_between(held, holds, altered)
         found = describe_agents(fleet, *catalogues, changes, fleet.names())
         late = {name: one for name, one in found.items() if plan.agent_changes.get(name) != one}
-        plan = msgspec.structs.replace(plan, agent_changes=found)
+        return msgspec.structs.replace(plan, agent_changes=found), Plan({}, 0, late)
+
+    def _put_in_force(self, after: Revision, plan: Plan) -> Outcome:
+        """Swap the revision, then tell everybody; agents compute what they hold when they ask."""
+        self._authority.put_in_force(after)
         outcome = Outcome(changed=True, revision=after.catalogue.revision, plan=plan)
         self.announce(outcome)
+        changes = {name: one.change for name, one in plan.agent_changes.items()}
+        changes = {name: one for name, one in changes.items() if not one.is_empty}
         self._delivery.tell_changes(changes, revision=outcome.revision)
-        return outcome, Plan({}, 0, late)
+        return outcome
 
     def announce(self, outcome: Outcome) -> None:
         """Log that there was a change, and tell those who watch the configuration what it was."""

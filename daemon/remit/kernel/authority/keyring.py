@@ -17,14 +17,9 @@ import structlog
 from remit.errors import ConflictError, NotFoundError, UnknownAgentError
 from remit.kernel.authority.fleet import Fleet
 from remit.kernel.authority.session_manager import load_sessions
-from remit.kernel.authority.standing import (
-    agent_of,
-    agent_of_key,
-    agents_of,
-    record_of,
-)
+from remit.kernel.authority.standing import agent_of_key, agents_of
 from remit.kernel.authority.store import MOST_ENDED, PrincipalRows
-from remit.kernel.store.records import ClientKey
+from remit.kernel.store.records import AgentRecord, ClientKey
 from remit.model.event import Reason
 from remit.model.principal import ANYWHERE, OPERATOR_ID, RESERVED, Agent, Bearer, Principal, Token
 
@@ -190,7 +185,8 @@ class KeyRing:
             self._reserved(agent.id, agent.public_key, agent.parent),
             anyio.CancelScope(shield=True),
         ):
-            kept = agent_of(await self._rows.agent_add(record_of(agent)))
+            record = await self._rows.agent_add(_record_of(agent))
+            kept = msgspec.structs.replace(agent, position=record.position)
             if not self._fleet.has_parent_of(kept):
                 await self._rows.agent_remove([kept.id])
                 raise UnknownAgentError(f"{agent.parent!r} was ended while it spawned")
@@ -270,6 +266,19 @@ class KeyRing:
     def is_client(self, name: str) -> bool:
         """Tell whether a principal is a client with a key of its own, and not a spawned agent."""
         return name in self._clients
+
+
+def _record_of(agent: Agent) -> AgentRecord:
+    return AgentRecord(
+        id=agent.id,
+        parent=agent.parent,
+        position=agent.position,
+        profile=agent.spec.profile,
+        public_key=agent.public_key,
+        token_hash=agent.token_hash,
+        created_at=agent.created_at,
+        body=msgspec.msgpack.encode(agent.spec),
+    )
 
 
 class TokenRing:

@@ -262,17 +262,3 @@ def agents_of(records: Iterable[AgentRecord]) -> tuple[list[Agent], list[str]]:
         except UNREADABLE:
             unreadable.append(record.id)
     return agents, unreadable
-
-
-def record_of(agent: Agent) -> AgentRecord:
-    """What the runtime knows, as the store keeps it."""
-    return AgentRecord(
-        id=agent.id,
-        parent=agent.parent,
-        position=agent.position,
-        profile=agent.spec.profile,
-        public_key=agent.public_key,
-        token_hash=agent.token_hash,
-        created_at=agent.created_at,
-        body=msgspec.msgpack.encode(agent.spec),
-    )

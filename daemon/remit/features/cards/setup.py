@@ -49,14 +49,13 @@ class CardOptions(msgspec.Struct, frozen=True):
 def configured_cards(settings: Settings) -> CardOptions:
     """Cards as the settings want them."""
     count = token_count(settings)
+    own = [one.path for one in configured_roots(settings) if one.source != "built_in"]
     return CardOptions(
         lambda: CardLibrary(configured_roots(settings), count=count),
         lambda: configured_scorers(settings),
         count,
         cards_config(settings),
-        lambda: any(
-            root.source != "built_in" and root.path.exists() for root in configured_roots(settings)
-        ),
+        lambda: any(path.exists() for path in own),
     )
 
 

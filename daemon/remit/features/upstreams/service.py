@@ -201,7 +201,10 @@ class Upstreams(Service):
     async def _follow(self, wanted: dict[str, Upstream], cause: Cause) -> None:
         touched: list[UpstreamServer] = []
         for name, server in list(self.servers.items()):
-            if name not in wanted or not server.can_become(wanted[name]):
+            entry = wanted.get(name)
+            if entry == server.upstream:
+                continue
+            if entry is None or not server.can_become(entry):
                 self._end(server)
                 touched.append(server)
         new = [one for name, one in wanted.items() if name not in self.servers]
@@ -221,7 +224,8 @@ class Upstreams(Service):
                 server.upstream = wanted[name]
                 touched.append(server)
                 self._doubt(name)  # what is let in and trusted may be more now
-        await self.events.put_in_force(_living_last(touched, self.servers), cause)
+        if touched:
+            await self.events.put_in_force(_living_last(touched, self.servers), cause)
 
     def _end(self, server: UpstreamServer) -> None:
         """Stop a server; its tools cannot be called from this moment on."""

@@ -8,16 +8,17 @@ from typing import Any
 
 import pytest
 
-# As measured last: a walk that becomes shorter lowers its number. The goals stand in the tool.
+# All files, as measured last: a walk that becomes shorter lowers its number. The goals stand in the
+# tool; here they are held without the files of kernel and model that every change touches.
 FILES = {
     "check": 8,
     "why": 19,
-    "reload": 37,
+    "reload": 29,
     "upstream": 22,
     "discover": 28,
-    "inject": 25,
+    "inject": 23,
     "set": 21,
-    "spawn": 36,
+    "spawn": 33,
 }
 
 
@@ -42,6 +43,14 @@ def test_every_walk_has_its_limit(walks: dict[str, Any]) -> None:
 def test_a_walk_touches_no_more_files_than_before(walks: dict[str, Any], name: str) -> None:
     files = walks[name]["files"]
     assert len(files) <= FILES[name], "\n".join(files)
+
+
+@pytest.mark.parametrize("name", [name for name in FILES if name != "set"])
+def test_a_walk_reaches_its_goal_without_the_road_of_every_change(
+    walks: dict[str, Any], name: str
+) -> None:
+    own = walks[name]["own"]
+    assert len(own) <= walks[name]["goal"], "\n".join(own)
 
 
 @pytest.mark.parametrize("name", FILES)

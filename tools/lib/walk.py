@@ -208,13 +208,14 @@ WALKS = {
     "why": Walk("why may a profile use the event WORDS, or not?", _why, "agent:spawn", 10),
     "reload": Walk("put an edited profile in force", _reload, "", 14, before=_edit),
     "upstream": Walk("call the tool WORDS of an upstream server", _upstream, "echo", 18),
-    "discover": Walk("find the tools that fit WORDS", _discover, "keep a value for later", 16),
     "inject": Walk("give an agent the cards that fit WORDS", _inject, "keep this in the state", 12),
     ROAD: Walk("keep a value: the road of every change", _set, "key", 20),
     "spawn": Walk(
         "create an agent under the profile WORDS", _spawn, "child", 14, before=_end_child
     ),
+    "discover": Walk("find the tools that fit WORDS", _discover, "keep a value for later", 16),
 }
+"""In the order in which all are walked. The search is last: calls that follow one are watched."""
 
 WALKER = """
 capabilities: [base, self_knowledge, state_write, discovery, awareness, spawn_agents, upstream]
@@ -273,9 +274,7 @@ async def measure(names: list[str], words: str | None) -> dict[str, Entered] | R
     profiler = Profiler()
     async with prepared() as ground:
         found = {}
-        for name in dict.fromkeys(
-            [ROAD, *names]
-        ):  # no search before it, from which it could be learned
+        for name in dict.fromkeys([ROAD, *names]):
             walk = WALKS[name]
             try:
                 asked = words if words and name in names else walk.words

@@ -29,6 +29,18 @@ try:
 except SystemExit as end:
     print(end.code, *sorted(sys.modules))
 """
+SELDOM = ["html.entities", "shutil", "bz2", "lzma", "httpx", "mcp", "numpy", "starlette", "uvicorn"]
+DAEMON = """
+import sys
+sys.modules["rich"] = None  # only the gate installs it, and structlog imports it where it is
+import remit.app.daemon
+from remit.app.features import FEATURES
+from importlib import import_module
+for feature in FEATURES:
+    for module in (*feature.events, *filter(None, [feature.setup])):
+        import_module(module)
+print(*sorted(sys.modules))
+"""
 SOURCES = [str(Path(package.__path__[0]).parent) for package in (remit, remit_client)]
 QUESTIONS = [
     ("can", "observer", "state:get"),
@@ -72,6 +84,12 @@ def test_a_question_imports_no_handler(tmp_path: Path, question: tuple[str, ...]
     assert not {"remit.app.features", "remit.kernel.dispatch.registry"} & set(modules)
     features = [name for name in modules if name.startswith("remit.features.")]
     assert [name for name in features if name.endswith(".events")] == []
+
+
+def test_an_idle_daemon_has_not_imported_what_few_requests_need(tmp_path: Path) -> None:
+    modules = run("-c", DAEMON, folder=tmp_path).split()
+    assert "remit.features.scan.text_view" in modules
+    assert [name for name in SELDOM if name in modules] == []
 
 
 def test_the_manifest_of_events_is_as_the_decorators_say(tmp_path: Path) -> None:

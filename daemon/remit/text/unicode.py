@@ -37,7 +37,6 @@ _IS_CONTROL = re.compile(f"[{_CONTROL}]")
 
 ZWNJ, ZWJ, TEXT_STYLE, EMOJI_STYLE = "\u200c", "\u200d", "\ufe0e", "\ufe0f"
 _KEYCAP = "\u20e3"
-_SHOWN_AS = {"\u2800": " ", **{chr(half): "\ufffd" for half in range(0xD800, 0xE000)}}
 _JOINING = re.compile(
     "[\u0620-\u065f\u066e-\u06d3\u06d5-\u06dc\u06e1-\u06ff\u0750-\u077f\u08a0-\u08e1]"
 )
@@ -97,7 +96,13 @@ def unseen_spans(line: str) -> Iterator[tuple[int, int, Unseen, str]]:
         elif _IS_DIRECTION.match(found):
             yield match.start(), match.end(), "direction", ""
         elif not _needed(line, match.start(), found):
-            yield match.start(), match.end(), "invisible", _SHOWN_AS.get(found, "")
+            yield match.start(), match.end(), "invisible", _shown_as(found)
+
+
+def _shown_as(char: str) -> str:
+    if char == "\u2800":
+        return " "
+    return "\ufffd" if "\ud800" <= char <= "\udfff" else ""
 
 
 def _needed(line: str, at: int, char: str) -> bool:

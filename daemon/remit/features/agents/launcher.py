@@ -11,7 +11,6 @@ takes a moment, however much a process wrote: the folder is renamed, and removed
 
 import os
 import re
-import shutil
 import stat
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -323,4 +322,6 @@ class LaunchFolders:
 
 def remove_folder(path: Path) -> None:
     """Remove a folder that was ended; what is left of it goes at the next start."""
+    import shutil  # noqa: PLC0415 - half a megabyte of compressors, and most agents have no folder
+
     shutil.rmtree(path, ignore_errors=True)

@@ -9,7 +9,6 @@ hexadecimal, percent signs, entities) are decoded once, never again.
 import base64
 import binascii
 import codecs
-import html
 import re
 import unicodedata
 from bisect import bisect_right
@@ -247,7 +246,7 @@ def decoded_chunks(text: str) -> Iterator[tuple[str, int]]:
         (_BASE64, "", _from_base64),
         (_HEX, "", _from_hex),
         (_WORD, "%", unquote),
-        (_LINE, "&", html.unescape),
+        (_LINE, "&", _from_entities),
     ):
         marked = (match for match in pattern.finditer(text) if mark in match.group())
         for match in islice(marked if mark in text else (), MAX_CHUNKS):
@@ -263,6 +262,12 @@ def is_readable(text: str) -> bool:
         return False
     good = sum(char.isalnum() or char in " \n.,:;!?'\"-_/@<>()[]{}|" for char in text)
     return good >= _READABLE * len(text)
+
+
+def _from_entities(chunk: str) -> str:
+    from html import unescape  # noqa: PLC0415 - a megabyte of names, and few texts have entities
+
+    return unescape(chunk)
 
 
 def _from_base64(chunk: str) -> str:

@@ -6,7 +6,6 @@ when it is too much.
 
 import math
 import os
-import shutil
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -338,11 +337,13 @@ def command_line(upstream: Upstream, path: str) -> list[str]:
     Raises:
         CannotStartError: there is no such program.
     """
+    from shutil import which  # noqa: PLC0415 - half a megabyte of compressors
+
     if "/" in upstream.command:
         named = str(Path(upstream.cwd or ".") / Path(upstream.command).expanduser())
-        found = shutil.which(named)
+        found = which(named)
     else:
-        found = shutil.which(upstream.command, path=path)
+        found = which(upstream.command, path=path)
     if found is None:
         raise CannotStartError(f"there is no program {upstream.command}")
     return [str(Path(found).absolute()), *upstream.args]

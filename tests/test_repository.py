@@ -206,7 +206,7 @@ LONG, SHORT = 400, 30
 LARGE_FOLDERS: set[str] = set()
 LONG_MODULES: set[str] = set()
 SHORT_MODULES = {"remit.__main__"}
-TESTS_TO_CODE = 0.87
+TESTS_TO_CODE = 0.9
 
 
 @pytest.fixture(scope="module")

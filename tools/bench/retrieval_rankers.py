@@ -17,7 +17,8 @@ from remit.features.discovery.embedders import StaticVectors, make_embedder
 from remit.features.discovery.embedding import Embedder, Floats, VectorCache, np, text_of
 from remit.features.discovery.experience import Lessons
 from remit.features.discovery.index import Index, Indexer
-from remit.features.discovery.rank import Ranker, best, reranked
+from remit.features.discovery.rank import Ranker, best, ordered
+from remit.features.discovery.relevance import WORDS_ALONE, calibration
 from remit.features.discovery.view import View
 from remit.model.descriptor import Descriptor
 from remit.text.words import FILLER
@@ -54,9 +55,10 @@ def remit_ranker(
     view, scorer = _everything(index), Ranker(model)
 
     def rank(request: str) -> list[str]:
-        scores = scorer.scores(view, request, view.allowed)
-        hits = reranked(scores, view, best(scores, view, DEPTH, 0.0))
-        return [index.descriptors[hit.row].id for hit in hits]
+        ranking = scorer.rank(view, request, view.allowed)
+        rows = best(ranking.fused, view, DEPTH, 0.0)
+        likely, _fits = ranking.relevance(rows, calibration(model.name if model else WORDS_ALONE))
+        return [index.descriptors[hit.row].id for hit in ordered(ranking, rows, likely)]
 
     return index, rank
 

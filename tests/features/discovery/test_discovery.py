@@ -51,8 +51,9 @@ def ids(answer: dict[str, Any]) -> list[str]:
 async def test_a_request_finds_its_tool(desk: Desk) -> None:
     answer = await desk.ask("executor", "discovery:discover", {"query": "keep a value for later"})
     assert ids(answer)[0] == "tool:state:set"
+    assert answer["fits"]
     assert set(answer) == {
-        *("map", "summary", "detail", "capabilities", "tokens"),
+        *("fits", "map", "summary", "detail", "capabilities", "tokens"),
         *("skipped", "total_indexed", "revision"),
     }
     assert "state_set" in answer["summary"]
@@ -106,7 +107,7 @@ async def test_a_limit_of_the_grant_beats_the_wish_of_the_caller() -> None:
 
 
 async def test_the_tools_of_a_turn_end_with_the_one_to_search_for_more(desk: Desk) -> None:
-    answer = await desk.ask("executor", "discovery:tools", {"query": "keep a value"})
+    answer = await desk.ask("executor", "discovery:tools", {"query": "keep a value for later"})
     assert answer["tools"][0]["event"] == "state:set"
     assert answer["tools"][0]["input_schema"]["required"] == ["key", "value"]
     assert answer["tools"][-1]["name"] == "discover_capabilities"

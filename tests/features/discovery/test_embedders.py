@@ -108,7 +108,7 @@ def test_a_server_that_is_gone_costs_the_vectors_and_nothing_else() -> None:
     assert index.vectors is None
     assert "did not answer" in indexer.problem
     view = View(index, np.ones(len(index), np.bool_))
-    rows = best(Ranker(model).scores(view, "weather", view.allowed), view, 1, 0.3)
+    rows = best(Ranker(model).rank(view, "weather", view.allowed).fused, view, 1, 0.3)
     assert index.descriptors[rows[0]].name == "get_weather"
 
 
@@ -119,7 +119,7 @@ def test_a_server_that_dies_between_index_and_question_is_done_without() -> None
     view = View(index, np.ones(len(index), np.bool_))
     ranker = Ranker(model)
     ranker.embed("weather")
-    rows = best(ranker.scores(view, "weather", view.allowed), view, 1, 0.3)
+    rows = best(ranker.rank(view, "weather", view.allowed).fused, view, 1, 0.3)
     assert index.descriptors[rows[0]].name == "get_weather"
 
 

@@ -39,7 +39,7 @@ class Letters:
 
 def _scores(index: Index, request: str) -> list[float]:
     view = View(index, np.ones(len(index), np.bool_))
-    return [float(score) for score in Ranker(Letters()).scores(view, request, view.allowed)]
+    return [float(score) for score in Ranker(Letters()).rank(view, request, view.allowed).fused]
 
 
 @given(st.lists(descriptors(8), min_size=1, max_size=4), REQUESTS)
@@ -57,7 +57,7 @@ def test_only_what_is_new_is_embedded() -> None:
     indexer = Indexer(model, VectorCache())
     indexer.build(OFFICE)
     indexer.build([*OFFICE, tool("new", "something else")])
-    assert len(model.texts) == len(OFFICE) + 1
+    assert len(model.texts) == 2 * (len(OFFICE) + 1), "a text and a name each"
 
 
 def test_a_restart_embeds_nothing_again(tmp_path: Path) -> None:
@@ -177,7 +177,7 @@ def test_language_is_told_from_letters_that_a_hand_fell_on(
 def test_half_a_sign_in_one_text_does_not_cost_everybody_the_index() -> None:
     index = Indexer(VECTORS, VectorCache()).build([tool("odd", "rain \ud83d"), *OFFICE])
     view = View(index, np.ones(len(index), np.bool_))
-    scores = Ranker(VECTORS).scores(view, "weather \udc00 forecast", view.allowed)
+    scores = Ranker(VECTORS).rank(view, "weather \udc00 forecast", view.allowed).fused
     assert index.descriptors[int(scores.argmax())].name == "get_weather"
 
 

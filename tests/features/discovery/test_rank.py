@@ -20,12 +20,14 @@ from remit.features.discovery.experience import Lessons
 from remit.features.discovery.index import Indexer
 from remit.features.discovery.rank import (
     MAX_CLAUSES,
+    Evidence,
     Hit,
     Ranker,
+    Ranking,
     TextRanker,
     best,
     clauses,
-    reranked,
+    ordered,
     shortened,
     with_company,
 )
@@ -45,7 +47,7 @@ def found(
 ) -> list[str]:
     index = index_of(descriptors, lessons or Lessons(), vectors=embedder is not None)
     view = View(index, np.ones(len(index), np.bool_))
-    rows = best(Ranker(embedder).scores(view, request, view.allowed), view, 5, least)
+    rows = best(Ranker(embedder).rank(view, request, view.allowed).fused, view, 5, least)
     return [index.descriptors[row].name for row in rows]
 
 
@@ -118,13 +120,25 @@ def _view(*descriptors: Descriptor) -> View:
     return View(index, np.ones(len(index), np.bool_))
 
 
+def ranking(view: View, fused: Sequence[float]) -> Ranking:
+    """A ranking with these scores, of a request without words."""
+    scores = np.array(fused, np.float32)
+    return Ranking(view, scores, Evidence((), [scores], [None], (1.0,)), ())
+
+
 def test_those_that_belong_together_lift_each_other_but_never_above_one() -> None:
     view = _view(tool("a", tags=("x", "y")), tool("b", tags=("x", "y")), tool("c"))
-    scores = np.array([0.5, 0.95, 0.52], np.float32)
-    hits = reranked(scores, view, [1, 2, 0])
+    hits = ordered(ranking(view, [0.5, 0.95, 0.52]), [1, 2, 0], [1.0, 0.5, 0.5])
     assert [hit.row for hit in hits] == [1, 0, 2]
     assert hits[0].relevance == 1.0
-    assert hits[1].relevance == pytest.approx(0.5 + 0.15 * 0.6)
+    assert hits[1].relevance == pytest.approx(0.5 + 0.5 * 0.5 * 0.15 * 0.6)
+    assert hits[2].relevance == 0.5
+
+
+def test_no_hit_is_told_to_be_likelier_than_one_before_it() -> None:
+    view = _view(tool("a"), tool("b"))
+    hits = ordered(ranking(view, [0.9, 0.5]), [0, 1], [0.3, 0.6])
+    assert [(hit.row, hit.relevance) for hit in hits] == [(0, 0.3), (1, 0.3)]
 
 
 def test_a_lone_match_shows_its_dependency() -> None:
@@ -156,7 +170,7 @@ def test_somebody_elses_id_hides_no_name_of_ones_own() -> None:
     index = index_of([skill("x", "other words"), tool("own", "words", display_name="skill:x")])
     mine = np.array([descriptor.name == "own" for descriptor in index.descriptors])
     view = View(index, mine)
-    rows = best(Ranker(None).scores(view, "skill:x", view.allowed), view, 5, 0.3)
+    rows = best(Ranker(None).rank(view, "skill:x", view.allowed).fused, view, 5, 0.3)
     assert [index.descriptors[row].name for row in rows] == ["own"]
 
 
@@ -184,7 +198,7 @@ def test_a_question_does_not_wait_again_for_a_model_that_failed_beforehand() -> 
     view = View(index, np.ones(len(index), np.bool_))
     ranker = Ranker(model)
     ranker.embed("weather. And then send a mail")
-    scores = ranker.scores(view, "weather. And then send a mail", view.allowed)
+    scores = ranker.rank(view, "weather. And then send a mail", view.allowed).fused
     assert model.asked == 2
     assert best(scores, view, 1, 0.3)
 
@@ -213,7 +227,7 @@ def test_the_card_that_a_message_means_comes_first() -> None:
 def test_each_set_of_cards_is_ranked_by_itself_and_in_its_own_order() -> None:
     rank = ranker()
     forward = rank(["pay the invoice"], TEXTS)
-    assert rank(["pay the invoice"], TEXTS[::-1]) == forward[::-1]
+    assert rank(["pay the invoice"], TEXTS[::-1]) == pytest.approx(forward[::-1], abs=1e-6)
     assert rank(["pay the invoice"], []) == []
     assert rank(["pay the invoice"], TEXTS) == forward
 

@@ -4,7 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.features.discovery.catalogues import REQUESTS, descriptors, grant, index_of, skill, tool
 
-from remit.features.discovery.rank import Ranker, best, reranked, with_company
+from remit.features.discovery.rank import Ranker, best, ordered, with_company
+from remit.features.discovery.relevance import WORDS_ALONE, calibration
 from remit.features.discovery.view import View, view_of
 from remit.model.descriptor import Descriptor
 
@@ -63,8 +64,9 @@ GRANTS = st.builds(
 def _answer(found: list[Descriptor], holder: object, request: str) -> list[tuple[str, float]]:
     index = index_of(found)
     view = view_of(index, holder)  # type: ignore[arg-type]
-    scores = Ranker(None).scores(view, request, view.allowed)
-    hits = reranked(scores, view, best(scores, view, 5, 0.3))
+    ranking = Ranker(None).rank(view, request, view.allowed)
+    rows = best(ranking.fused, view, 5, 0.3)
+    hits = ordered(ranking, rows, ranking.relevance(rows, calibration(WORDS_ALONE))[0])
     company = with_company(hits, view, view.allowed, 3)
     return [(index.descriptors[hit.row].id, round(hit.relevance, 5)) for hit in company]
 

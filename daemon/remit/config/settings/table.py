@@ -249,7 +249,7 @@ class Settings(msgspec.Struct, frozen=True):
     ]
     discovery_top_n: Annotated[int, Setting("whole", 2, "Details of one question.", low=0, high=50)]
     discovery_min_relevance: Annotated[
-        float, Setting("share", 0.3, "The least relevance that is shown, 0 to 1.")
+        float, Setting("share", 0.3, "How likely anything must fit before hits are shown, 0 to 1.")
     ]
     card_dirs: Annotated[
         tuple[Path, ...],

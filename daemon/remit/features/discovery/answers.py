@@ -21,6 +21,7 @@ def present(
     """The answer of `discovery:discover`."""
     tiers = found.tiers
     answer = {
+        "fits": bool(found.hits),
         "map": tiers.map,
         "summary": tiers.summary,
         "detail": tiers.detail,

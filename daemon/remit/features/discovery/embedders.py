@@ -82,6 +82,10 @@ class StaticVectors:
                 row[:] = self._weights[encoded.ids].mean(axis=0, dtype=np.float32)
         return unit(rows)
 
+    def embed_words(self, words: Sequence[str]) -> Floats:
+        """One row a word: a word is a short text."""
+        return self.embed(words)
+
     def reads(self, words: Sequence[str]) -> bool:
         """Whether the words are made of long pieces; other scripts than Latin are trusted."""
         foreign = [word for word in words if not word.isascii()]
@@ -176,6 +180,10 @@ class Blend:
         static = self._static.embed(texts) * math.sqrt(_STATIC_SHARE)
         deep = self._deep.embed(texts) * math.sqrt(1 - _STATIC_SHARE)
         return np.concatenate([static, deep], axis=1).astype(np.float32)
+
+    def embed_words(self, words: Sequence[str]) -> Floats:
+        """One row a word, by the static vectors alone."""
+        return self._static.embed(words)
 
     def reads(self, words: Sequence[str]) -> bool:
         """Whether the words are language."""

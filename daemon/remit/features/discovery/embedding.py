@@ -7,12 +7,13 @@ file of another model or shape is begun anew.
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from remit.features.discovery.counting import text_hash
 from remit.model.descriptor import Descriptor
+from remit.text.words import stem
 
 # One thread a process: on a busy machine the default thread pool of the linear algebra library made
 # one query fifty times slower, and our matrices are too small to gain from it. It reads its setting
@@ -120,10 +121,18 @@ class Embedder(Protocol):
         """Tell whether the words are language, and not letters that a hand fell on."""
 
 
+def plain_name(descriptor: Descriptor) -> str:
+    """The name in words."""
+    apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", descriptor.name)
+    return " ".join(re.sub(r"[_.:/-]+", " ", apart).split())
+
+
 def text_of(descriptor: Descriptor) -> str:
     """What is embedded of a descriptor; never its schema, content or secrets."""
-    plain = " ".join(re.sub(r"[_.:/-]+", " ", descriptor.name).split())
-    parts = [f"{descriptor.display_name or plain} ({descriptor.name}). {descriptor.description}."]
+    name = descriptor.display_name or plain_name(descriptor)
+    parts = [f"{name} ({descriptor.name}). {descriptor.description}."]
+    if descriptor.server:
+        parts.append(f"Server: {descriptor.server}.")
     if descriptor.category:
         parts.append(f"Category: {descriptor.category}.")
     if descriptor.tags:
@@ -141,6 +150,64 @@ def unit(rows: Floats) -> Floats:
     """The rows at length one; a row of zeros stays one."""
     lengths = np.linalg.norm(rows, axis=-1, keepdims=True)
     return (rows / np.where(lengths > 0, lengths, 1)).astype(np.float32)
+
+
+# Which words of a catalogue mean nearly the same as a word of a request: "petrol" finds what speaks
+# of "fuel". Words are compared as they are written; what they vote for is their stem, as the
+# postings have it.
+
+
+MOST_WORDS = 20_000
+"""Words of a catalogue that are voted for; of more, those that stand in the most descriptors."""
+_NEAR = 0.4
+"""The cosine below which two words have nothing to do with each other."""
+_SHORT = 3
+_NEIGHBOURS = 8_192
+
+
+@runtime_checkable
+class WordEmbedder(Protocol):
+    """A model to which a single word is a text like any other, and as cheap."""
+
+    def embed_words(self, words: Sequence[str]) -> Floats:
+        """One row of length one a word."""
+
+
+def is_votable(word: str) -> bool:
+    """Tell whether a word can be voted for: letters, and enough of them."""
+    return len(word) >= _SHORT and word.isalpha()
+
+
+class Vocabulary:
+    """The words of one index with their vectors."""
+
+    def __init__(self, words: Iterable[str], model: WordEmbedder) -> None:
+        self._words = tuple(words)
+        self._model = model
+        self._vectors = model.embed_words(self._words)
+        self._known: dict[str, tuple[tuple[str, float], ...]] = {}
+
+    def near(self, word: str) -> tuple[tuple[str, float], ...]:
+        """The stems of words that mean nearly the same, nearest first, each with its cosine."""
+        found = self._known.get(word)
+        if found is None:
+            if len(self._known) >= _NEIGHBOURS:
+                self._known = {}
+            found = self._known[word] = self._nearest(word)
+        return found
+
+    def _nearest(self, word: str) -> tuple[tuple[str, float], ...]:
+        if not self._words or not is_votable(word):
+            return ()
+        cosines = self._vectors @ self._model.embed_words([word])[0]
+        rows = np.flatnonzero(cosines >= _NEAR)
+        own = stem(word)
+        found: dict[str, float] = {}
+        for row in sorted(rows, key=lambda row: (-float(cosines[row]), self._words[row])):
+            other = stem(self._words[row])
+            if other != own:
+                found.setdefault(other, float(cosines[row]))
+        return tuple(found.items())
 
 
 class VectorCache:

@@ -24,9 +24,10 @@ from remit.features.discovery.rank import (
     Ranker,
     TextRanker,
     best,
-    reranked,
+    ordered,
     with_company,
 )
+from remit.features.discovery.relevance import WORDS_ALONE, calibration
 from remit.features.discovery.texts import has_content, label_of
 from remit.features.discovery.tiers import Tiered, assemble, render
 from remit.features.discovery.view import DESCRIBE, View, view_of
@@ -84,7 +85,7 @@ class Engine:
     @property
     def embedder_name(self) -> str:
         """The model behind the vectors; `words` when there is none."""
-        return self._indexer.embedder.name if self._indexer.embedder else "words"
+        return self._indexer.embedder.name if self._indexer.embedder else WORDS_ALONE
 
     @property
     def is_slow(self) -> bool:
@@ -147,13 +148,15 @@ class Engine:
         return Found(view, tuple(hits), tiers, self.full_dump(view))
 
     def _hits(self, view: View, request: str, options: Options, among: Flags) -> list[Hit]:
-        scores = self._ranker.scores(view, request, among)
-        count = max(POOL, options.budgets.top_k)
-        rows = best(scores, view, count, options.min_relevance)
-        if not options.use_graph:
-            return [Hit(row, float(scores[row])) for row in rows[: options.budgets.top_k]]
-        hits = reranked(scores, view, rows)[: options.budgets.top_k]
-        return with_company(hits, view, among, _COMPANY)
+        """The best rows, each with how likely it serves; none where nothing is likely to."""
+        ranking = self._ranker.rank(view, request, among)
+        rows = best(ranking.fused, view, max(POOL, options.budgets.top_k), 0.0)
+        model = self.embedder_name if ranking.has_vectors else WORDS_ALONE
+        likely, fits = ranking.relevance(rows, calibration(model))
+        if fits < options.min_relevance:
+            return []
+        hits = ordered(ranking, rows, likely, lift=options.use_graph)[: options.budgets.top_k]
+        return with_company(hits, view, among, _COMPANY) if options.use_graph else hits
 
     def relevance(self, messages: Sequence[str], texts: Sequence[str]) -> Sequence[float]:
         """The relevance of other texts than descriptors, from 0 to 1; in whatever thread."""

@@ -5,20 +5,25 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from remit.features.discovery.embedding import (
+    MOST_WORDS,
     Embedder,
     EmbeddingError,
     Flags,
     Floats,
     VectorCache,
+    Vocabulary,
     Whole,
+    WordEmbedder,
+    is_votable,
     np,
+    plain_name,
     text_of,
     unit,
 )
 from remit.features.discovery.experience import NO_LESSONS, Lessons
 from remit.features.discovery.graph import Graph, composed_edges
 from remit.model.descriptor import Descriptor
-from remit.text.words import words
+from remit.text.words import stems, words
 
 # BM25F over postings: how well the words of a request fit the fields of each descriptor.
 #
@@ -33,6 +38,8 @@ _FIELDS = len(FIELD_WEIGHTS)
 _WEIGHTS = np.array(FIELD_WEIGHTS, np.float32)
 _K1 = 1.2
 _B = 0.75
+_NAME_SHARE = 0.25
+"""Of a vector: its name says in few words what the description says among many."""
 _REMEMBERED = 500_000
 """Postings of a view that are kept weighed."""
 
@@ -58,15 +65,24 @@ def _adds(display_name: str, name: str) -> bool:
 class Analysed:
     """The words of one descriptor: how often each stands in each field."""
 
-    __slots__ = ("counts", "lengths", "terms")
+    __slots__ = ("counts", "forms", "lengths", "terms")
 
-    def __init__(self, fields: Sequence[str], numbers: dict[str, int]) -> None:
+    def __init__(
+        self, fields: Sequence[str], numbers: dict[str, int], forms: dict[str, int]
+    ) -> None:
         found: dict[str, list[int]] = {}
         lengths = [0] * _FIELDS
+        written: set[str] = set()
         for field, text in enumerate(fields):
-            for word, count in Counter(words(text)).items():
+            plain = words(text, stemmed=False)
+            written.update(plain)
+            for word, count in Counter(stems(plain)).items():
                 found.setdefault(word, [0] * _FIELDS)[field] += count
                 lengths[field] += count
+        self.forms = np.array(
+            [forms.setdefault(word, len(forms)) for word in written if is_votable(word)], np.int32
+        )
+        """The words as they are written, each once."""
         self.terms = np.array(
             [numbers.setdefault(word, len(numbers)) for word in found], dtype=np.int64
         )
@@ -115,11 +131,15 @@ class LexicalIndex:
         documents, counts = self._postings(word, allowed)
         if not len(documents):  # most words of a request, in a small catalogue
             return documents, counts[:, 0]
-        total = int(np.count_nonzero(allowed))
-        rarity = math.log(1 + (total - len(documents) + 0.5) / (len(documents) + 0.5))
+        rarity = _rarity(len(documents), int(np.count_nonzero(allowed)))
         lengths = self._lengths[documents]
         spread = (counts * _WEIGHTS / (1 - _B + _B * lengths / usual)).sum(axis=1)
         return documents, (rarity * (_K1 + 1) * spread / (_K1 + spread)).astype(np.float32)
+
+    def rarity(self, word: str, allowed: Flags) -> float:
+        """How much a word tells among the allowed rows; most of all one that none of them has."""
+        documents, _counts = self._postings(word, allowed)
+        return _rarity(len(documents), int(np.count_nonzero(allowed)))
 
     def _postings(self, word: str, allowed: Flags) -> tuple[Whole, Floats]:
         number = self._numbers.get(word, -1)
@@ -129,6 +149,10 @@ class LexicalIndex:
         documents = self._documents[part]
         visible = allowed[documents]
         return documents[visible], self._counts[part][visible]
+
+
+def _rarity(having: int, total: int) -> float:
+    return math.log(1 + (total - having + 0.5) / (having + 0.5))
 
 
 class Lens:
@@ -148,6 +172,27 @@ class Lens:
             documents, impacts = self._impacts(word)
             scores[documents] += impacts if times == 1 else impacts * (1 + math.log(times))
         return scores
+
+    def knows(self, word: str) -> bool:
+        """Tell whether a word stands in an allowed row."""
+        return bool(len(self._impacts(word)[0]))
+
+    def vote(self, scores: Floats, near: Iterable[tuple[str, float]], most: int) -> None:
+        """Add what the first `most` of these words bring that stand in an allowed row at all."""
+        for word, cosine in near:
+            documents, impacts = self._impacts(word)
+            if len(documents):
+                scores[documents] += impacts * (cosine * cosine)
+                most -= 1
+                if not most:
+                    return
+
+    def ceiling(self, request: Sequence[str]) -> float:
+        """The most that a row could score: every word in it, as often and as alone as can be."""
+        return sum(
+            self._index.rarity(word, self._allowed) * (_K1 + 1) * (1 + math.log(times))
+            for word, times in Counter(request).items()
+        )
 
     def _impacts(self, word: str) -> tuple[Whole, Floats]:
         known = self._known.get(word)
@@ -173,14 +218,15 @@ _MAX_WORDS = 2_000_000
 class Index:
     """Descriptors with their postings, vectors and edges."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what an index is made of
         self,
         descriptors: Sequence[Descriptor],
         lexical: LexicalIndex,
         vectors: Floats | None,
-        graph: Graph,
-        penalties: Floats,
         *,
+        graph: Graph,
+        vocabulary: Vocabulary | None,
+        penalties: Floats,
         version: int,
     ) -> None:
         self.version = version
@@ -188,12 +234,27 @@ class Index:
         self.lexical = lexical
         self.vectors = vectors
         self.graph = graph
+        self.vocabulary = vocabulary
         self.penalties = penalties
         self.rows = {descriptor.id: row for row, descriptor in enumerate(self.descriptors)}
         self.names = _names(self.descriptors)
+        self._name_words: dict[int, frozenset[str]] = {}
 
     def __len__(self) -> int:
         return len(self.descriptors)
+
+    def name_shares(self, rows: Sequence[int], asked: Sequence[str]) -> Floats:
+        """The share of the words in the name of each row that were asked for."""
+        wanted = frozenset(asked)
+        found = np.zeros(len(rows), np.float32)
+        for at, row in enumerate(rows):
+            own = self._name_words.get(row)
+            if own is None:
+                descriptor = self.descriptors[row]
+                own = frozenset(words(f"{descriptor.name} {descriptor.display_name}"))
+                self._name_words[row] = own
+            found[at] = len(own & wanted) / len(own) if own else 0.0
+        return found
 
     def named(self, text: str) -> tuple[int, ...]:
         """The rows that go by this id, event, name or title, whoever may see them."""
@@ -223,6 +284,7 @@ class Indexer:
         self.embedder = embedder
         self._cache = cache
         self._numbers: dict[str, int] = {}
+        self._forms: dict[str, int] = {}
         self._analysed: dict[tuple[str, ...], Analysed] = {}
         self._version = 0
         self.problem = ""
@@ -239,25 +301,44 @@ class Indexer:
             ordered,
             self._lexical(ordered, examples),
             self._vectors(ordered, examples),
-            graph,
-            np.array(penalties, np.float32),
+            graph=graph,
+            vocabulary=self._vocabulary(),
+            penalties=np.array(penalties, np.float32),
             version=self._version,
         )
 
     def _lexical(
         self, descriptors: Sequence[Descriptor], examples: Sequence[Sequence[str]]
     ) -> LexicalIndex:
-        if len(self._numbers) > _MAX_WORDS:
-            self._numbers, self._analysed = {}, {}
+        if len(self._numbers) + len(self._forms) > _MAX_WORDS:
+            self._numbers, self._forms, self._analysed = {}, {}, {}
         kept: dict[tuple[str, ...], Analysed] = {}
         documents = []
         for descriptor, learned in zip(descriptors, examples, strict=True):
             fields = fields_of(descriptor, learned)
-            analysed = self._analysed.get(fields) or Analysed(fields, self._numbers)
+            analysed = self._analysed.get(fields) or Analysed(fields, self._numbers, self._forms)
             kept[fields] = analysed
             documents.append(analysed)
         self._analysed = kept
         return LexicalIndex(documents, self._numbers)
+
+    def _vocabulary(self) -> Vocabulary | None:
+        """The words of the descriptors that were analysed last."""
+        model: object = self.embedder
+        if not isinstance(model, WordEmbedder):
+            return None
+        counts = np.bincount(
+            np.concatenate(
+                [np.zeros(0, np.int32), *(one.forms for one in self._analysed.values())]
+            ),
+            minlength=len(self._forms),
+        )
+        # In the order of the alphabet, so that it does not matter what was indexed before.
+        found = sorted(word for word, number in self._forms.items() if counts[number])
+        if len(found) > MOST_WORDS:
+            often = sorted(found, key=lambda word: (-counts[self._forms[word]], word))
+            found = sorted(often[:MOST_WORDS])
+        return Vocabulary(found, model)
 
     def _vectors(
         self, descriptors: Sequence[Descriptor], examples: Sequence[Sequence[str]]
@@ -267,14 +348,17 @@ class Indexer:
             return None
         shown = [(*d.examples, *learned) for d, learned in zip(descriptors, examples, strict=True)]
         texts = [text_of(descriptor) for descriptor in descriptors]
+        names = [plain_name(descriptor) for descriptor in descriptors]
         flat = [example for served in shown for example in served]
         try:
-            known = self._cache.vectors(self.embedder, [*texts, *flat])
+            known = self._cache.vectors(self.embedder, [*texts, *names, *flat])
         except EmbeddingError as error:
             self.problem = str(error)
             return None
         self.problem = ""
-        rows, at = known[: len(texts)].copy(), len(texts)
+        size = len(texts)
+        rows = unit((1 - _NAME_SHARE) * known[:size] + _NAME_SHARE * known[size : 2 * size])
+        at = 2 * size
         for row, served in enumerate(shown):
             if served:
                 rows[row] += known[at : at + len(served)].mean(axis=0)

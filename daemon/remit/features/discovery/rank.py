@@ -8,6 +8,7 @@ nor a readable one stands finds nothing.
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from threading import Lock
 
 import msgspec
@@ -24,6 +25,7 @@ from remit.features.discovery.embedding import (
 )
 from remit.features.discovery.graph import BOOST
 from remit.features.discovery.index import Indexer
+from remit.features.discovery.relevance import Calibration, RankSignals, request_signals
 from remit.features.discovery.view import View
 from remit.model.descriptor import Descriptor
 from remit.text.words import words
@@ -40,6 +42,10 @@ _REQUESTS = 4_096
 _ALMOST = 0.99
 _VIEWS = 32
 """Sets of texts whose index is kept: callers with the same capabilities share one."""
+_LIKELY = 0.25
+"""What the probability of a row adds to its score, at most."""
+_VOTES = 5
+"""Words of the catalogue that each word of a request votes for."""
 _PENALTY = 0.3
 """What a descriptor that always failed loses."""
 MAX_CLAUSES = 6
@@ -73,34 +79,26 @@ class Ranker:
         self._without: set[str] = set()
         """Requests whose vectors could not be had beforehand: they are not waited for again."""
 
-    def scores(self, view: View, request: str, among: Flags) -> Floats:
-        """How relevant each row is, from 0 to 1; rows outside of `among` are 0."""
-        steps = clauses(request)
-        request = shortened(request)
-        found = self._relevance(view, request, steps, among)
-        index = view.index
-        found *= 1 - _PENALTY * index.penalties
-        named = [row for row in _named(view, request) if among[row]]
+    def rank(self, view: View, request: str, among: Flags) -> "Ranking":
+        """Score every row of `among` for a request."""
+        texts = (shortened(request), *clauses(request))
+        named = [row for row in _named(view, texts[0]) if among[row]]
+        asked = [_without_numbers(text) for text in texts]
+        lexical = [view.words.score(line) for line in asked]
+        known = bool(lexical[0][among].any()) if among.any() else False
+        if known or self._can_read(asked[0]):
+            similar = self._similar(view, texts)
+            possible = [view.words.ceiling(line) for line in asked]
+            voted = [_voted(view, text, line) for text, line in zip(texts, lexical, strict=True)]
+            fused = _combined(voted, similar, among) * (1 - _PENALTY * view.index.penalties)
+            evidence = Evidence(asked[0], lexical, similar, possible)
+        else:
+            fused = np.zeros(len(view.index), np.float32)
+            evidence = Evidence(asked[0], [fused], [None], (1.0,))
         if named:
-            np.minimum(found, _ALMOST, out=found)
-            found[named] = 1.0
-        return np.where(among, found, 0).astype(np.float32)
-
-    def _relevance(self, view: View, request: str, steps: Sequence[str], among: Flags) -> Floats:
-        asked = words(request)
-        whole = view.words.score(asked)
-        known = bool(whole[among].any()) if among.any() else False
-        if not known and not self._can_read(asked):
-            return np.zeros(len(view.index), np.float32)
-        similar = self._similar(view, (request, *steps))
-        total = _fused(whole, similar[0], among)
-        if not steps:
-            return total
-        best = np.zeros_like(total)
-        for step, near in zip(steps, similar[1:], strict=True):
-            found = _fused(view.words.score(words(step)), near, among)
-            np.maximum(best, found, out=best)
-        return ((total + best) / 2).astype(np.float32)
+            np.minimum(fused, _ALMOST, out=fused)
+            fused[named] = 1.0
+        return Ranking(view, np.where(among, fused, 0).astype(np.float32), evidence, named)
 
     def embed(self, request: str) -> None:
         """Get the vectors of a request beforehand, in whatever thread."""
@@ -146,6 +144,109 @@ class Ranker:
         return self._embedder is not None and self._embedder.reads(asked)
 
 
+class Evidence(msgspec.Struct, frozen=True):
+    """What the scores of a request were made from: for all of it first, then for each step."""
+
+    asked: Sequence[str]
+    """The words of the request."""
+    lexical: Sequence[Floats]
+    """The BM25F scores."""
+    similar: Sequence[Floats | None]
+    """The cosines; None: there are no vectors now."""
+    possible: Sequence[float]
+    """The most that a row could score."""
+
+
+class Ranking:
+    """The scores of one request, and the evidence behind them."""
+
+    def __init__(self, view: View, fused: Floats, evidence: Evidence, named: Sequence[int]) -> None:
+        """Keep the scores.
+
+        Args:
+            view: what was ranked.
+            fused: from 0 to 1, by words and vectors; it compares the rows with each other.
+            evidence: what that was made from.
+            named: the rows that the request names in full.
+        """
+        self.fused = fused
+        self.named = frozenset(named)
+        self._view = view
+        self._evidence = evidence
+
+    @property
+    def has_vectors(self) -> bool:
+        """Tell whether vectors had a say."""
+        return self._evidence.similar[0] is not None
+
+    def signals(self, rows: Sequence[int]) -> RankSignals:
+        """What speaks for these rows, in absolute terms."""
+        chosen, told = list(rows), self._evidence
+        shares = [
+            line[chosen] / max(possible, 1e-6)
+            for line, possible in zip(told.lexical, told.possible, strict=True)
+        ]
+        cosines = [line[chosen] for line in told.similar if line is not None]
+        cosines = cosines or [np.zeros(len(chosen), np.float32)]
+        named = self._view.index.name_shares(chosen, told.asked)
+        lines = (
+            self.fused[chosen],
+            shares[0],
+            np.max(shares, axis=0),
+            cosines[0],
+            np.max(cosines, axis=0),
+            named,
+            np.log1p(told.lexical[0][chosen]),
+            named * np.max(shares, axis=0),
+            np.max(cosines, axis=0) * np.max(shares, axis=0),
+        )
+        steps, asked = len(told.lexical) - 1, set(told.asked)
+        known = sum(map(self._view.words.knows, asked)) / max(1, len(asked))
+        about = request_signals(len(asked), steps, self._view.total, known)
+        return RankSignals(np.stack(lines, axis=1).astype(np.float32), about)
+
+    def boosts(self, rows: Sequence[int]) -> dict[int, float]:
+        """What the best of these rows gain from each other."""
+        return self._view.index.graph.boosts(rows[:POOL], self._view.group_size)
+
+    def relevance(self, rows: Sequence[int], calibration: Calibration) -> tuple[list[float], float]:
+        """How likely each row serves the request, and how likely anything does.
+
+        Whatever the request names in full is meant.
+        """
+        found, fits = calibration.relevance(self.signals(rows))
+        if self.named:
+            fits = 1.0
+        return [
+            1.0 if row in self.named else float(each) for row, each in zip(rows, found, strict=True)
+        ], fits
+
+
+def _without_numbers(request: str) -> list[str]:
+    """The words of a request; its numbers and dates are arguments, and find nothing."""
+    return [word for word in words(request) if not word.isdigit()]
+
+
+def _voted(view: View, request: str, scores: Floats) -> Floats:
+    """The scores by words, and what words that mean nearly the same bring."""
+    vocabulary = view.index.vocabulary
+    if vocabulary is None:
+        return scores
+    found = scores.copy()
+    for word in dict.fromkeys(words(request, stemmed=False)):
+        view.words.vote(found, vocabulary.near(word), _VOTES)
+    return found
+
+
+def _combined(lexical: Sequence[Floats], similar: Sequence[Floats | None], among: Flags) -> Floats:
+    """The fused score: half of it the whole request, half the step that fits best."""
+    whole, *steps = (_fused(line, near, among) for line, near in zip(lexical, similar, strict=True))
+    if not steps:
+        return whole
+    found: Floats = ((whole + np.max(steps, axis=0)) / 2).astype(np.float32)
+    return found
+
+
 def _fused(lexical: Floats, similar: Floats | None, among: Flags) -> Floats:
     by_words = shares(lexical, among)
     if similar is None:
@@ -175,14 +276,24 @@ def best(scores: Floats, view: View, count: int, least: float) -> list[int]:
     return [int(row) for row in rows[order[:count]]]
 
 
-def reranked(scores: Floats, view: View, rows: Sequence[int]) -> list[Hit]:
-    """The rows again, after those that belong together lifted each other; never above 1."""
-    boosts = view.index.graph.boosts(rows[:POOL], view.group_size)
-    hits = [
-        Hit(row, min(1.0, float(scores[row]) + (boosts.get(row, 0.0) if scores[row] < 1 else 0.0)))
-        for row in rows
-    ]
-    return sorted(hits, key=lambda hit: (-hit.relevance, hit.row))
+def ordered(
+    ranking: Ranking, rows: Sequence[int], likely: Sequence[float], *, lift: bool = True
+) -> list[Hit]:
+    """The rows as hits, in the order of their scores; what is likelier gets a little more.
+
+    With `lift`, rows that belong together lift each other: by a part of the score, and by a share
+    of the doubt that is left, so that what is unlikely stays so. No hit is told to be likelier than
+    one that stands before it.
+    """
+    boosts = ranking.boosts(rows) if lift else {}
+    scores, hits = {}, []
+    for row, chance in zip(rows, likely, strict=True):
+        boost = boosts.get(row, 0.0)
+        scores[row] = float(ranking.fused[row]) + _LIKELY * chance + boost
+        hits.append(Hit(row, chance * (1 + boost * (1 - chance))))
+    hits.sort(key=lambda hit: (-scores[hit.row], hit.row))
+    least = accumulate((hit.relevance for hit in hits), min)
+    return [Hit(hit.row, relevance) for hit, relevance in zip(hits, least, strict=True)]
 
 
 def with_company(hits: Sequence[Hit], view: View, among: Flags, limit: int) -> list[Hit]:
@@ -216,7 +327,7 @@ class TextRanker:
             return []
         with self._lock:
             view, ranker = self._view(tuple(texts))
-            scores = ranker.scores(view, "\n".join(messages), view.allowed)
+            scores = ranker.rank(view, "\n".join(messages), view.allowed).fused
         return [min(1.0, max(0.0, float(score))) for score in scores]
 
     def _view(self, texts: tuple[str, ...]) -> tuple[View, Ranker]:

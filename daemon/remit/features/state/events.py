@@ -121,7 +121,7 @@ async def set_(
     value: Any,
     expect_version: Version | None = None,
 ) -> dict[str, Any]:
-    """Write one value of the shared state; it is durable once this is answered.
+    """Write one value of the shared state, to keep it for later; it is durable once answered.
 
     Args:
         key: its name, as in 'team/plan'.

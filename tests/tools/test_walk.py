@@ -71,7 +71,7 @@ def test_a_walk_is_shown_with_its_files_and_functions(root: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "1 · kernel/dispatch/dispatcher.py" in done.stdout
     assert "features/permissions/" in done.stdout
-    assert "files (goal: " in done.stdout
+    assert "of them its own (goal: " in done.stdout
 
 
 @pytest.mark.parametrize(

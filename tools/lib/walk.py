@@ -6,6 +6,9 @@ request and its answer in the thread that serves it. What its worker threads do 
 commits, a reload compiles) is noted too and shown, but not counted. Each walk is walked once
 without looking, because what is loaded or cached then is not the walk, and three times with; what
 happened each time counts, so that a timer of the daemon does not.
+
+A walk has its own files, and those of kernel and model on the road of every change (`walk set`),
+which who has seen them once does not look at again. The goals are about its own.
 """
 
 import argparse
@@ -301,7 +304,7 @@ def shown(name: str, found: dict[str, Entered], *, only_own: bool = False) -> It
             yield f"{number:3}   {file:{width}}  {_shortened(functions)}"
         elif not only_own:
             yield f"{number:3} · {file:{width}}  {_shortened(functions)}"
-    counts = f"{len(files)} files (goal: {WALKS[name].goal}), {len(alone)} of them its own"
+    counts = f"{len(files)} files, {len(alone)} of them its own (goal: {WALKS[name].goal})"
     if only_own:
         yield counts
         return
@@ -331,9 +334,9 @@ def _shortened(functions: list[str]) -> str:
 
 
 def _summary(found: dict[str, Entered]) -> None:
-    print("walk      files  goal  own  workers  what is asked")
+    print("walk       own  goal  files  workers  what is asked")
     for name, entered in found.items():
-        counts = f"{len(entered.files):5} {WALKS[name].goal:5} {len(own(name, found)):4}"
+        counts = f"{len(own(name, found)):4} {WALKS[name].goal:5} {len(entered.files):6}"
         counts += f" {len(entered.workers):8}"
         print(f"{name:9} {counts}  {WALKS[name].what}")
     print("\n./tools/walk WALK [WORDS] shows the files of one, in the order of their first touch.")

@@ -23,7 +23,7 @@ from remit.features.upstreams.pins import (
 from remit.model.event import EventSpec
 from remit.model.upstream import Upstream
 from remit.policy.queries import Obstacle
-from remit.policy.tool_names import effect_of, is_let_in, upstream_event, upstream_spec, visible
+from remit.policy.upstream_tools import effect_of, is_let_in, upstream_event, upstream_spec, visible
 
 OFFLINE = "offline"
 """The state of a server that nobody has asked."""

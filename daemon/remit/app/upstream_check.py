@@ -26,7 +26,7 @@ from remit.features.upstreams.trust import Judge, after_listing, neighbours_of
 from remit.kernel.processes.guard import process_guard
 from remit.model.event import Universe
 from remit.model.upstream import Upstream
-from remit.policy.tool_names import visible
+from remit.policy.upstream_tools import visible
 
 AT_ONCE = 4
 _OWNER = "check"

@@ -17,7 +17,7 @@ from remit.errors import InvalidNameError, Place, Problem
 from remit.model.names import EventName, did_you_mean
 from remit.model.upstream import Upstream, UpstreamTool, server_of
 from remit.policy.queries import Obstacle
-from remit.policy.tool_names import is_let_in, upstream_event
+from remit.policy.upstream_tools import is_let_in, upstream_event
 
 MAX_FILE_BYTES = 64 << 20
 MAX_TOOLS = 10_000

@@ -26,7 +26,7 @@ from remit.model.limits import Effect
 from remit.model.names import did_you_mean
 from remit.model.principal import Cause
 from remit.model.schema import BODY_BYTES
-from remit.policy.tool_names import effect_of
+from remit.policy.upstream_tools import effect_of
 
 if TYPE_CHECKING:
     from remit.features.upstreams.server import UpstreamServer

@@ -18,7 +18,7 @@ from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.handler import Handler
 from remit.model.event import EventSpec
 from remit.model.upstream import Upstream, UpstreamTool, server_of
-from remit.policy.tool_names import upstream_spec
+from remit.policy.upstream_tools import upstream_spec
 from remit.text.sanitise import cleaned_text
 
 if TYPE_CHECKING:

@@ -36,7 +36,8 @@ from remit.model.event import Service
 from remit.model.principal import DAEMON_ID, Cause
 from remit.model.schema import bounded
 from remit.model.upstream import Upstream
-from remit.policy.tool_names import shares_name, upstream_event
+from remit.policy.tool_names import shares_name
+from remit.policy.upstream_tools import upstream_event
 
 log = structlog.get_logger()
 CAUSE = Cause("events_changed")

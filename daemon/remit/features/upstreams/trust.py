@@ -15,12 +15,8 @@ from remit.features.upstreams.pins import FIRST_USE, MAX_TOOLS, KnownServer, Pin
 from remit.model.descriptor import CALL_TOOL, META_TOOL
 from remit.model.event import Universe
 from remit.model.upstream import Upstream, UpstreamTool, server_of
-from remit.policy.tool_names import (
-    is_let_in,
-    segments,
-    tool_names,
-    visible,
-)
+from remit.policy.tool_names import tool_names
+from remit.policy.upstream_tools import is_let_in, segments, visible
 from remit.text.unicode import look_of
 
 NEW = "it is new"
@@ -28,7 +24,7 @@ CHANGED = "it has changed since it was trusted"
 MOVED = "its server is reached elsewhere than when it was trusted"
 CHANGED_UNSEEN = "it has changed since it was first seen"
 SHARED = "its name is that of a tool of remit"
-"""Such a tool is served, and held back from whoever holds both; see `policy.toolnames`."""
+"""Such a tool is served, and held back from whoever holds both; see `policy.tool_names`."""
 _REASONS = 1_000
 MAX_DEFINITION = 262_144
 """Bytes of what a tool says about itself."""

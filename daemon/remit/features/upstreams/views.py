@@ -13,7 +13,7 @@ from remit.features.upstreams.pins import Pin
 from remit.features.upstreams.trust import shown_of
 from remit.kernel.dispatch.context import Context
 from remit.model.upstream import UpstreamTool
-from remit.policy.tool_names import effect_of, is_let_in, stated_effect, upstream_event
+from remit.policy.upstream_tools import effect_of, is_let_in, stated_effect, upstream_event
 from remit.text.unicode import unseen_spans
 
 if TYPE_CHECKING:

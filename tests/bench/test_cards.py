@@ -1,13 +1,16 @@
 """The labelled conversations for cards, and what the default scorer makes of them."""
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from remit.features.cards.library import CardLibrary, CardRoot, CardSet
-from remit.features.cards.words import Window, WordsScorer
+from remit.features.cards.library import BUILT_IN, CardLibrary, CardRoot, CardSet
+from remit.features.cards.select import Situation, select
+from remit.features.cards.window import Window
+from remit.features.cards.words import WordsScorer
 
 DATA = Path(__file__).parents[2] / "tools" / "bench" / "data"
 
@@ -56,3 +59,60 @@ def test_the_default_scorer_finds_most_and_little_else_at_the_usual_threshold(
         missed += len(set(one["cards"]) - got)
     assert right / (right + wrong) >= 0.85
     assert right / (right + missed) >= 0.95
+
+
+# ---- the cards that come with remit ----
+
+
+@pytest.fixture(scope="module")
+def sets() -> list[dict[str, Any]]:
+    names = ("built_in_messages.jsonl", "built_in_more.jsonl")
+    lines = [line for name in names for line in (DATA / name).read_text("utf-8").splitlines()]
+    return [json.loads(line) for line in lines]
+
+
+def injected(messages: list[str]) -> set[str]:
+    found = CardLibrary([CardRoot(BUILT_IN, "built_in")]).load().cards
+    held = frozenset(name for one in found for name in one.card.capabilities)
+    chosen = select(found, messages, Situation(capabilities=held), WordsScorer())
+    return {one.id for one in chosen.injected}
+
+
+def test_the_sixty_conversations_are_half_right_half_near_misses_in_two_halves(
+    sets: list[dict[str, Any]],
+) -> None:
+    counts = Counter((one["half"], one["kind"]) for one in sets)
+    for half in ("tuning", "held_apart"):
+        assert (counts[half, "right"], counts[half, "near_miss"]) == (15, 15)
+    assert all(bool(one["cards"]) == (one["kind"] == "right") for one in sets)
+
+
+@pytest.mark.parametrize("half", ["tuning", "held_apart", "while_tuning"])
+def test_nine_of_ten_cards_that_come_with_remit_are_right_and_nine_of_ten_are_found(
+    sets: list[dict[str, Any]], half: str
+) -> None:
+    right = wrong = missed = 0
+    for one in sets:
+        if one["half"] == half:
+            got, wanted = injected(one["messages"]), set(one["cards"])
+            right += len(got & wanted)
+            wrong += len(got - wanted)
+            missed += len(wanted - got)
+    assert right / (right + wrong) >= 0.9
+    assert right / (right + missed) >= 0.9
+
+
+@pytest.mark.parametrize(
+    ("message", "card"),
+    [
+        ("kids play in the sandbox", ""),
+        ("I can't remember his name", ""),
+        ("visa was refused", ""),
+        ("agent 'bob' may not use 'state:set' (no_grant). What now?", "remit-permissions"),
+        ("start three helpers in parallel", "remit-helpers"),
+    ],
+)
+def test_one_common_word_calls_for_nothing_and_the_own_subject_does(
+    message: str, card: str
+) -> None:
+    assert injected([message]) == ({card} if card else set())

@@ -6,11 +6,12 @@ from importlib.metadata import EntryPoint
 from types import SimpleNamespace
 from typing import Any, Literal
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remit.features.cards import words as card_words
+from remit.features.cards import window as card_window
 from remit.features.cards.card import Card, Triggers
 from remit.features.cards.scorers import (
     CardScorer,
@@ -20,7 +21,8 @@ from remit.features.cards.scorers import (
     checked,
     load_scorers,
 )
-from remit.features.cards.words import MAX_MESSAGE, Score, Window, WordsScorer
+from remit.features.cards.window import MAX_MESSAGE, Window
+from remit.features.cards.words import Score, WordsScorer
 
 BUILT_IN_NAMES = {"words", "keyword_density"}
 ECONOMY = ("cost", "tokens", "model", "routing", "budget")
@@ -157,11 +159,84 @@ def test_a_score_tells_word_by_word_where_it_comes_from() -> None:
         card(*ECONOMY, "model routing"), Window(["routing models cost cost"])
     )
     assert [(one.keyword, one.count, round(one.weight, 2)) for one in score.matches] == [
-        ("cost", 2, 1.15),
-        ("model", 1, 1.0),
-        ("routing", 1, 1.0),
-        ("model routing", 1, 1.6),
+        ("cost", 2, 0.86),
+        ("model", 1, 0.75),
+        ("routing", 1, 0.75),
+        ("model routing", 1, 1.2),
     ]
+
+
+def test_rare_words_count_more_than_common_ones_whatever_other_cards_there_are() -> None:
+    said = "my zeppelin is late today and nobody here can say why that is"
+    assert words(["late"], said) < words(["calendar"], said.replace("late", "calendar"))
+    assert words(["calendar"], said.replace("late", "calendar")) < words(["zeppelin"], said)
+
+
+def test_a_phrase_adds_only_what_it_weighs_more_than_its_words() -> None:
+    said = "send it by the relay of our mail house, and then some more words of no weight"
+    apart, both = words(["relay", "mail"], said), words(["relay", "mail", "mail relay"], said)
+    assert apart == both < words(["relay", "mail", "house"], said)
+
+
+@pytest.mark.parametrize(
+    ("keyword", "message", "is_found"),
+    [
+        pytest.param("state:set", "why is 'state:set' slow?", True, id="in-quotes"),
+        pytest.param("state:set", "call state:set.", True, id="at-the-end"),
+        pytest.param("state:set", "State:Set", True, id="any-case"),
+        pytest.param("state:set", "the state set a limit", False, id="not-as-words"),
+        pytest.param("state:set", "mystate:set:x state:setting", False, id="not-as-parts"),
+        pytest.param("state:", "it was state:get", True, id="what-a-name-begins-with"),
+        pytest.param("state:", "the state: California", False, id="not-before-a-blank"),
+        pytest.param("no_grant", "denied (no_grant)", True, id="underscore"),
+        pytest.param("no_grant", "there was no grant", True, id="underscore-as-people-say-it"),
+    ],
+)
+def test_names_are_looked_for_letter_by_letter(
+    keyword: str,
+    message: str,
+    is_found: bool,  # noqa: FBT001 - a parameter of the test
+) -> None:
+    assert (words([keyword], message) > 0) == is_found
+
+
+def test_many_names_take_time_with_their_number_only() -> None:
+    with_names = WordsScorer().score(
+        card("a:b"), Window(["a" * 30_000, "a:b " * 8_000, "x_" * 9_000])
+    )
+    assert with_names.signals == 2
+
+
+def in_context(message: str, unless: tuple[str, ...] = ()) -> float:
+    triggers = Triggers(keywords=("message", "other agents"), context=("agent",), unless=unless)
+    given_card = msgspec.structs.replace(card(), triggers=triggers)
+    return WordsScorer().score(given_card, Window([message])).value
+
+
+def test_with_context_a_keyword_counts_beside_it_and_context_alone_counts_nothing() -> None:
+    assert in_context("a message to the agent") >= 0.6
+    assert in_context("a message to the mayor") < 0.3
+    assert in_context("the agent is here") == 0
+    assert in_context("what do the other agents do?") >= 0.6  # a phrase that holds its context
+
+
+def test_words_of_an_unless_are_no_context() -> None:
+    said = "the estate agent wrote a message"
+    assert in_context(said) >= 0.6
+    assert in_context(said, ("estate agent",)) < 0.3
+    assert in_context("the agent wrote a message", ("estate agent",)) >= 0.6
+
+
+@given(st.lists(st.sampled_from(["deploy", "agent", "estate agent", "the", "a:b"]), max_size=12))
+def test_more_context_never_lowers_a_score_and_an_unless_never_raises_it(said: list[str]) -> None:
+    def value(**more: tuple[str, ...]) -> float:
+        triggers = Triggers(keywords=("deploy", "a:b"), **more)  # type: ignore[arg-type]
+        given_card = msgspec.structs.replace(card(), triggers=triggers)
+        return WordsScorer().score(given_card, Window([" ".join(said)])).value
+
+    small = value(context=("agent",))
+    assert small <= value(context=("agent", "the estate")) + 1e-9
+    assert value(context=("agent",), unless=("estate agent",)) <= small + 1e-9
 
 
 @given(
@@ -189,7 +264,7 @@ def test_a_long_run_of_combining_marks_is_normalised_in_pieces(
         pieces.append(len(text))
         return unicodedata.normalize(form, text)
 
-    monkeypatch.setattr(card_words, "unicodedata", SimpleNamespace(normalize=normalize))
+    monkeypatch.setattr(card_window, "unicodedata", SimpleNamespace(normalize=normalize))
     assert words(["deploy"], "a" + "\u0301\u0316" * 5_000 + " deploy") > 0
     assert max(pieces) <= 101
 

@@ -12,7 +12,8 @@ from remit.features.cards.card import Card, Triggers
 from remit.features.cards.library import ReadyCard
 from remit.features.cards.scorers import CardScorer, KeywordDensity, Semantic
 from remit.features.cards.select import Selection, SelectOptions, Situation, budget_for, select
-from remit.features.cards.words import Score, Window, WordsScorer
+from remit.features.cards.window import Window
+from remit.features.cards.words import Score, WordsScorer
 
 ABOUT = ["please deploy it"]
 WORDS = WordsScorer()
@@ -138,6 +139,29 @@ def test_without_messages_the_priority_decides() -> None:
     assert ids(chosen(cards, [])) == ["high"]
 
 
+def test_below_priority_50_two_signals_that_share_no_word_are_asked_for() -> None:
+    one_word = ready("a", priority=49, keywords=("deploy", "please deploy", "deploy it"))
+    found = chosen([one_word, ready("b", priority=50)])
+    assert (ids(found), reasons(found)) == (["b"], {"a": "one_signal"})
+    assert ids(chosen([one_word], force_include=frozenset({"a"}))) == ["a"]
+    assert ids(chosen([ready(priority=0, keywords=("deploy", "staging"))], ["deploy to staging"]))
+    assert ids(chosen([ready(priority=0, keywords=("agent:spawn",))], ["use agent:spawn"])) == ["a"]
+    beside = triggered(context=("staging",))
+    assert ids(chosen([ready(priority=0, triggers=beside)], ["deploy to staging"])) == ["a"]
+
+
+def test_scorers_that_tell_no_signals_are_asked_for_none() -> None:
+    found = chosen([ready(priority=10)], scorer=KeywordDensity())
+    assert ids(found) == ["a"]
+
+
+@given(st.integers(0, 100), st.lists(st.sampled_from(["deploy", "cost", "hm", "the"]), max_size=6))
+def test_no_card_below_priority_50_is_given_for_one_word(priority: int, said: list[str]) -> None:
+    card = ready(priority=priority, keywords=("deploy", "cost", "deploy cost"))
+    found = chosen([card], [" ".join(said)])
+    assert not ids(found) or priority >= 50 or {"deploy", "cost"} <= set(said)
+
+
 # ---- window ----
 
 
@@ -161,7 +185,7 @@ def test_order_is_priority_then_relevance_then_id() -> None:
         ready("d", keywords=("deploy",)),
         ready("c", keywords=("deploy",)),
         ready("z", keywords=("deploy", "staging")),
-        ready("a", keywords=("deploy",), priority=10),
+        ready("a", keywords=("deploy", "staging"), priority=10),
     ]
     found = chosen(cards, ["deploy to staging"])
     assert ids(found) == ["z", "c", "d", "a"]

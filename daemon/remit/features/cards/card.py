@@ -42,6 +42,10 @@ class Triggers(msgspec.Struct, frozen=True, kw_only=True):
 
     keywords: tuple[str, ...] = ()
     """Words and phrases, never patterns."""
+    context: tuple[str, ...] = ()
+    """What makes keywords mean this card; on its own it calls for nothing."""
+    unless: tuple[str, ...] = ()
+    """Phrases whose words are no context: an `estate agent` is no agent here."""
     session_types: tuple[str, ...] = ()
     confidence_threshold: float = 0.6
     time_of_day: tuple[str, ...] = ()
@@ -189,6 +193,14 @@ TRIGGERS = EntryKind(
             DistinctKind(KeywordKind(), most=MAX_KEYWORDS),
             "Words and phrases that call for it; never patterns",
             required=True,
+        ),
+        "context": Field(
+            DistinctKind(KeywordKind(), most=MAX_KEYWORDS),
+            "Words beside which the keywords mean this card; alone they call for nothing",
+        ),
+        "unless": Field(
+            DistinctKind(KeywordKind(), most=MAX_KEYWORDS),
+            "Phrases in which words of the context mean something else",
         ),
         "session_types": Field(_WORDS, "Only in these sessions; everywhere when absent"),
         "confidence_threshold": Field(ShareKind(), "The least relevance, 0 to 1"),

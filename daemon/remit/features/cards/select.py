@@ -17,9 +17,13 @@ from remit.features.cards.card import parse_day_span
 from remit.features.cards.library import ReadyCard
 from remit.features.cards.scorers import DEFAULT, BatchScorer, CardScorer, checked
 from remit.features.cards.views import Position
-from remit.features.cards.words import WINDOW, KeywordMatch, Score, Window
+from remit.features.cards.window import WINDOW, Window
+from remit.features.cards.words import KeywordMatch, Score
 
 DEFAULT_BUDGET = 1_500
+SURE_PRIORITY = 50
+"""Cards of a lower priority need two signals that share no word."""
+_SIGNALS = 2
 _GROWN = 50
 """Messages of a conversation at which the budget has grown to its most."""
 
@@ -32,6 +36,7 @@ SkipReason = Literal[
     "environment",
     "no_match",
     "below_threshold",
+    "one_signal",
     "over_own_budget",
     "over_budget",
     "scorer_failed",
@@ -256,12 +261,12 @@ def _scored(
         card = ready.card
         forced = card.id in options.force_include
         threshold = _threshold(ready, options)
-        if forced or (score is not None and score.value >= threshold):
-            called.append(_Candidate(ready, score or Score(value=0.0), forced))
+        reason = None if forced else _unsure(ready, score, threshold)
+        if reason is None:
+            called.append(_Candidate(ready, score or _UNSCORED, forced))
         elif score is None:
-            unfit.append(SkippedCard(id=card.id, reason="scorer_failed"))
+            unfit.append(SkippedCard(id=card.id, reason=reason))
         else:
-            reason: SkipReason = "below_threshold" if score.value else "no_match"
             unfit.append(
                 SkippedCard(
                     id=card.id,
@@ -272,6 +277,18 @@ def _scored(
                 )
             )
     return called, unfit
+
+
+_UNSCORED = Score(value=0.0)
+
+
+def _unsure(ready: ReadyCard, score: Score | None, threshold: float) -> SkipReason | None:
+    if score is None:
+        return "scorer_failed"
+    if score.value < threshold:
+        return "below_threshold" if score.value else "no_match"
+    is_little = score.signals is not None and score.signals < _SIGNALS
+    return "one_signal" if is_little and ready.card.priority < SURE_PRIORITY else None
 
 
 def _threshold(ready: ReadyCard, options: SelectOptions) -> float:

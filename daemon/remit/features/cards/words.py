@@ -1,176 +1,51 @@
-"""The words of a conversation, and the default scorer: whole words with inflections, and phrases.
+"""The default scorer: whole words with inflections, phrases, and names, by how rare they are.
 
-Chinese, Japanese, Korean and the scripts of South-East Asia write no borders between words: each of
-their signs is a word here, and a keyword is a run of them. Arabic loses its short vowels and the
-commonest particles (Larkey's light10), English its commonest endings.
-
-    strength = sum over the keywords found of  weight * repeats * recency
+    strength = sum over what is found of  weight * repeats * recency
     value    = 1 - 2 ** -(strength * focus)
 
-A word weighs 1, a phrase PHRASE. Found again it weighs REPEAT more, at most twice; each message
-further back, RECENCY as much. Focus is between the two SCATTERED and FOCUSED: how much of what the
-fullest message says, fillers aside, are keywords. So one word of a long talk is little, the same
-word in a short request is enough, and no card loses by having many keywords.
+The scale is absolute: a value says the same of every card, however many there are. A word weighs
+what it is worth: people say EVERY_DAY words without meaning the card, and RARE ones hardly. A
+phrase weighs PHRASE times the mean of its words, a name such as `state:set` NAMED. Found again it
+weighs REPEAT more, at most twice; each message further back, RECENCY as much. Focus grows with the
+share of the fullest message that is found, fillers aside. So one word of a long talk is little,
+the same word in a short request is enough, and no card loses by having many keywords.
+
+A card with words of context is meant only beside one of them: without, its keywords weigh ALONE as
+much, names excepted. Each word of context adds BESIDE, and on its own it calls for nothing; the
+words of an `unless` that is found are no context.
 """
 
-import operator
-import re
-import unicodedata
-from collections.abc import Sequence
-from functools import cached_property, lru_cache
+from collections.abc import Iterable, Sequence
+from functools import cache, lru_cache
+from itertools import pairwise
 from operator import truediv
-from typing import Any
+from pathlib import Path
 
 import msgspec
 
 from remit.features.cards.card import MAX_PRIORITY, Card
-from remit.text.words import FILLER, stem, stems
+from remit.features.cards.window import IS_UNSPACED, NAME, SILENT, Window, WordIndex, spelled
 
-_UNSPACED = (
-    "\u0e01-\u0e5b\u0e81-\u0edf\u1000-\u109f\u1780-\u17ff"
-    "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\U00020000-\U0002fa1f"
-)
-_MARKS = (
-    "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670"
-    "\u0900-\u0903\u093a-\u094f\u0980-\u0dff"
-)
-WORD = re.compile(
-    rf"[{_UNSPACED}]"
-    r"|[a-z](?:\+\+|#(?!\w))"  # c++ and c# are words
-    rf"|(?:(?![{_UNSPACED}_])\w)(?:(?![{_UNSPACED}_])[\w{_MARKS}])*"
-)
-_PLAIN_WORD = re.compile(r"[a-z](?:\+\+|#(?!\w))|[a-z0-9]+")
-"""The same for text that is all ASCII, which is most text, and faster."""
-IS_UNSPACED = re.compile(f"[{_UNSPACED}]")
-
-_ARABIC = re.compile("[\u0621-\u064a\ufb50-\ufefc]")
-_ARABIC_MARKS = re.compile("[\u0640\u064b-\u0652\u0670]")
-_ALIKE = str.maketrans("أإآٱىة", "اااايه")
-_PREFIXES = ("وال", "بال", "كال", "فال", "لل", "ال", "و")
-_SUFFIXES = ("ها", "ان", "ات", "ون", "ين", "يه", "ه", "ي")  # noqa: RUF001
-_FOREIGN = re.compile(r"[\x00-\x7f]?[^\x00-\x7f]{1,100}")
-"""Normalised piece by piece: a long run of combining marks takes time with its square."""
-_GROWN = 300
-"""Characters that a piece may become; a few signs become eighteen each."""
-_LONG = 40
-"""Letters: longer ones are no words, and must not fill the memory of those that are."""
-_ROOT = 3
-"""Letters that are left of an Arabic word at the least."""
-
-SILENT = frozenset(map(stem, FILLER)) | FILLER
-"""Words that say nothing about what a message is about."""
-WINDOW = 5
-MAX_MESSAGE = 32_768
-"""Characters of one message that are looked at, from its end."""
-_APART = 8
-"""Empty places between two messages: no phrase reaches over them."""
-PHRASE = 1.6
+EVERY_DAY, OFTEN, RARE = 0.75, 1.0, 1.25
+"""What a word weighs, by how often people write it."""
+PHRASE, TINTED, FILLED = 1.6, 1.15, 0.4
+"""What a phrase weighs for each word in the mean; with one word that tells something;
+each word of one that has none, up to four."""
+NAMED = 2.0
+_FILLED = 4
+BESIDE, MOST_BESIDE = 0.4, 3
+ALONE = 0.25
 REPEAT = 0.15
 RECENCY = 0.92
-SCATTERED, FOCUSED = 0.6, 1.5
-FULL = 0.25
-"""The share of keywords in a message at which nothing more is gained."""
+FOCUS = ((0.0, 0.6), (0.25, 1.5), (0.5, 1.8))
+"""What is found of a message, as a share, and what it multiplies; between them in a line."""
 _REPEATS = 2
 _LOOKED_AT = 64
 """Places of one word that are looked at, from the end: so no repetition makes scoring slow."""
 _BETWEEN = 2
-"""Words that may stand between those of a phrase."""
+"""Words that may stand between those of a phrase; one fewer where their order is another."""
 _LONG_RUN = 4
 """Signs of a script without borders that make a phrase rather than a word."""
-
-
-class Window:
-    """The last messages, oldest first; empty ones stay, for they are messages too.
-
-    One window is shared by all cards of a selection, and what is costly is made once. Of a message
-    that is too long only its end is looked at: there people say what they want.
-    """
-
-    def __init__(
-        self, messages: Sequence[str], *, last: int = WINDOW, longest: int = MAX_MESSAGE
-    ) -> None:
-        self.conversation_length = len(messages)
-        chosen = messages[-last:] if last > 0 else ()
-        self.messages = tuple(message[-longest:] if longest else "" for message in chosen)
-
-    @cached_property
-    def lowered(self) -> str:
-        """All of it as one text in lower case."""
-        return " ".join(self.messages).lower()
-
-    @cached_property
-    def words(self) -> "WordIndex":
-        """Which words stand where; made in one pass."""
-        return WordIndex(self.messages)
-
-
-class WordIndex:
-    """Where each word stands, in all messages together."""
-
-    def __init__(self, messages: Sequence[str]) -> None:
-        self.sequence: list[str] = []
-        self.places: dict[str, list[int]] = {}
-        self.owner: list[int] = []
-        """For each place, the message."""
-        self.lengths: list[int] = []
-        """For each message, how many of its words say something; never 0."""
-        self.found: dict[str, Any] = {}
-        """What a scorer found of a keyword, for the next card that has it too."""
-        for message in messages:
-            self._add(spelled(message))
-
-    @cached_property
-    def pairs(self) -> dict[str, int]:
-        """Two words in a row written as one, and where the last such pair begins."""
-        words = self.sequence
-        return dict(zip(map(operator.add, words, words[1:]), range(len(words)), strict=False))
-
-    def _add(self, words: list[str]) -> None:
-        start = len(self.sequence)
-        self.owner += [len(self.lengths)] * (len(words) + _APART)
-        self.sequence += words
-        self.sequence += [""] * _APART
-        places = self.places
-        silent = 0
-        for at, word in enumerate(words, start):
-            if word in places:
-                places[word].append(at)
-            else:
-                places[word] = [at]
-            if word in SILENT:
-                silent += 1
-        self.lengths.append(max(1, len(words) - silent))
-
-
-def spelled(text: str) -> list[str]:
-    """The words of a text, lowered and without endings, in order, nothing left out."""
-    if text.isascii():
-        return stems(_PLAIN_WORD.findall(text.lower()))
-    found = WORD.findall(_FOREIGN.sub(_normal, text).lower())
-    if not _ARABIC.search(text):
-        return stems(found)
-    return [_arabic(word) if _ARABIC.match(word) else stem(word) for word in found]
-
-
-def _normal(run: re.Match[str]) -> str:
-    return unicodedata.normalize("NFKC", run.group())[:_GROWN]
-
-
-def _arabic(word: str) -> str:
-    return word if len(word) > _LONG else _light(word)
-
-
-@lru_cache(maxsize=16_384)
-def _light(word: str) -> str:
-    word = _ARABIC_MARKS.sub("", word).translate(_ALIKE)
-    for prefix in _PREFIXES:
-        if word.startswith(prefix) and len(word) - len(prefix) >= _ROOT:
-            word = word[len(prefix) :]
-            break
-    for suffix in _SUFFIXES:
-        if word.endswith(suffix) and len(word) - len(suffix) >= _ROOT:
-            word = word[: -len(suffix)]
-    return word
 
 
 class KeywordMatch(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
@@ -186,6 +61,8 @@ class Score(msgspec.Struct, frozen=True, gc=False):
 
     value: float
     matches: tuple[KeywordMatch, ...] = ()
+    signals: int | None = None
+    """How many of them share no word, a name counting twice; None: the scorer does not tell."""
 
 
 class _Keyword(msgspec.Struct, frozen=True, gc=False):
@@ -198,6 +75,8 @@ class _Keyword(msgspec.Struct, frozen=True, gc=False):
     """Its words stand side by side and in order."""
     joined: str
     """The phrase written as one word."""
+    name: str = ""
+    """What is looked for letter by letter."""
 
 
 class _Hit(msgspec.Struct, frozen=True, gc=False):
@@ -205,6 +84,9 @@ class _Hit(msgspec.Struct, frozen=True, gc=False):
 
     match: KeywordMatch
     covers: tuple[tuple[int, int], ...]
+    words: tuple[str, ...]
+    recency: float
+    is_name: bool = False
 
 
 class WordsScorer:
@@ -216,24 +98,94 @@ class WordsScorer:
         """How relevant a card is."""
         if not window.messages:
             return Score(value=card.priority / MAX_PRIORITY)
-        index = window.words
-        known: dict[str, _Hit | None] = index.found
-        hits: list[_Hit] = []
-        for keyword in _keywords(card.triggers.keywords):
-            text = keyword.text
-            hit = known[text] if text in known else known.setdefault(text, _look(keyword, index))
-            if hit is not None:
-                hits.append(hit)
+        index, triggers = window.words, card.triggers
+        hits = _found(_keywords(triggers.keywords), index)
         if not hits:
             return _NOTHING
-        strength = 0.0
-        for hit in hits:
-            strength += hit.match.weight
-        value = 1 - 2 ** -(strength * _focus(hits, index))
-        return Score(value, tuple([hit.match for hit in hits]))
+        company = _found(_keywords(triggers.context), index) if triggers.context else []
+        if triggers.unless:
+            company = _meant(company, _found(_keywords(triggers.unless), index))
+        own = {word for hit in hits for word in hit.words}
+        beside = _distinct(hit for hit in company if own.isdisjoint(hit.words))
+        matches = [hit.match for hit in hits]
+        if triggers.context and not beside and not _is_accompanied(hits, company):
+            matches = [_weaker(hit) for hit in hits]
+        aside = [_aside(hit) for hit in beside]
+        strength = _strength(hits, matches) + sum(one.weight for one in aside[:MOST_BESIDE])
+        value = 1 - 2 ** -(strength * _focus([*hits, *beside], index))
+        return Score(value, (*matches, *aside), _signals([*hits, *beside]))
 
 
 _NOTHING = Score(value=0.0)
+
+
+def _found(keywords: Sequence[_Keyword], index: WordIndex) -> list[_Hit]:
+    known: dict[str, _Hit | None] = index.found
+    hits: list[_Hit] = []
+    for keyword in keywords:
+        text = keyword.text
+        hit = known[text] if text in known else known.setdefault(text, _look(keyword, index))
+        if hit is not None:
+            hits.append(hit)
+    return hits
+
+
+def _distinct(hits: Iterable[_Hit]) -> list[_Hit]:
+    """Of those with the same words, the first; those that share a word with one before, no more."""
+    found, taken = [], set[str]()
+    for hit in hits:
+        if taken.isdisjoint(hit.words):
+            taken.update(hit.words)
+            found.append(hit)
+    return found
+
+
+def _meant(company: list[_Hit], elsewhere: Sequence[_Hit]) -> list[_Hit]:
+    """Context without the words that stand in a phrase which means something else."""
+    lost = {word for hit in elsewhere for word in hit.words}
+    return [hit for hit in company if not lost.intersection(hit.words)]
+
+
+def _is_accompanied(hits: Sequence[_Hit], company: Sequence[_Hit]) -> bool:
+    """Tell whether context is inside a phrase, or an author wrote a keyword as context too."""
+    texts, words = {hit.match.keyword for hit in hits}, {hit.words for hit in hits}
+    return any(one.match.keyword in texts or one.words not in words for one in company)
+
+
+def _weaker(hit: _Hit) -> KeywordMatch:
+    if hit.is_name:
+        return hit.match
+    return msgspec.structs.replace(hit.match, weight=hit.match.weight * ALONE)
+
+
+def _strength(hits: Sequence[_Hit], matches: Sequence[KeywordMatch]) -> float:
+    """The weight of all, but a phrase adds only what it weighs more than the keywords inside it."""
+    if len(hits) == 1:
+        return matches[0].weight
+    adds: dict[frozenset[str], float] = {}
+    for hit, match in sorted(zip(hits, matches, strict=True), key=_length):
+        words = frozenset(hit.words)
+        inside = sum([more for part, more in adds.items() if part <= words])
+        adds[words] = adds.get(words, 0.0) + max(0.0, match.weight - inside)
+    return sum(adds.values())
+
+
+def _aside(hit: _Hit) -> KeywordMatch:
+    return msgspec.structs.replace(hit.match, weight=BESIDE * hit.recency)
+
+
+def _signals(hits: Sequence[_Hit]) -> int:
+    """How many of what was found share no word: `mail` and `mail relay` are one."""
+    apart = _distinct(sorted(hits, key=_size))
+    return len(apart) + sum(hit.is_name for hit in apart)
+
+
+def _size(hit: _Hit) -> int:
+    return len(hit.words)
+
+
+def _length(pair: tuple[_Hit, KeywordMatch]) -> int:
+    return len(pair[0].words)
 
 
 @lru_cache(maxsize=8_192)
@@ -243,31 +195,72 @@ def _keywords(texts: tuple[str, ...]) -> tuple[_Keyword, ...]:
 
 def _keyword(text: str) -> _Keyword:
     words = tuple(spelled(text))
+    lowered = text.lower()
+    if NAME.fullmatch(lowered) or NAME.fullmatch(f"{lowered}x"):  # `state:` is the start of names
+        joined = "" if ":" in lowered or lowered.endswith("/") else "".join(words)
+        return _Keyword(text, words, NAMED, is_strict=True, joined=joined, name=lowered)
     unspaced = any(IS_UNSPACED.match(word) for word in words)
     telling = tuple(word for word in words if word not in SILENT)
     if unspaced:
         weight = PHRASE if len(words) >= _LONG_RUN else 1.0
     else:
-        weight = PHRASE if len(words) > 1 else 1.0
+        weight = _weight(words, telling)
         words = telling if len(telling) > 1 else words
     is_strict = unspaced or len(telling) < 2  # noqa: PLR2004 - "on call" is no phrase without "on"
     return _Keyword(text, words, weight, is_strict, "" if unspaced else "".join(words))
 
 
+def _weight(words: tuple[str, ...], telling: tuple[str, ...]) -> float:
+    if len(words) == 1:
+        return rarity(words[0])
+    if not telling:
+        return FILLED * min(len(words), _FILLED)
+    return (PHRASE if len(telling) > 1 else TINTED) * sum(map(rarity, telling)) / len(telling)
+
+
+def rarity(word: str) -> float:
+    """What a word without its endings weighs; words of other languages are as those said often."""
+    return _rarities().get(word, RARE) if word.isascii() else OFTEN
+
+
+@cache
+def _rarities() -> dict[str, float]:
+    lines = Path(__file__).with_name("common_words.txt").read_text(encoding="utf-8").splitlines()
+    found, weight = dict.fromkeys(SILENT, EVERY_DAY), RARE
+    for line in lines:
+        if line.startswith("["):
+            weight = EVERY_DAY if line == "[every day]" else OFTEN
+        elif not line.startswith("#"):
+            found |= dict.fromkeys(line.split(), weight)
+    return found
+
+
 def _look(keyword: _Keyword, index: WordIndex) -> _Hit | None:
-    places = _places(keyword, index)
+    if keyword.name and (named := _named(keyword, index)) is not None:
+        return named
+    places = _places(keyword, index) if keyword.joined or not keyword.name else ()
     if not places:
         return None
     owner, size, count = index.owner, len(keyword.words), len(places)
-    last = owner[places[-1]]
-    weight = keyword.weight * RECENCY ** (len(index.lengths) - 1 - last)
-    if count == 1:
-        return _Hit(KeywordMatch(keyword.text, 1, weight), ((last, size),))
-    covered: dict[int, int] = {}
-    for at in places[-_LOOKED_AT:]:
-        covered[owner[at]] = covered.get(owner[at], 0) + size
-    weight *= 1 + REPEAT * min(count - 1, _REPEATS)
-    return _Hit(KeywordMatch(keyword.text, count, weight), tuple(covered.items()))
+    recency = RECENCY ** (len(index.lengths) - 1 - owner[places[-1]])
+    weight, covered = keyword.weight * recency, {owner[places[-1]]: size}
+    if count > 1:
+        covered = {}
+        for at in places[-_LOOKED_AT:]:
+            covered[owner[at]] = covered.get(owner[at], 0) + size
+        weight *= 1 + REPEAT * min(count - 1, _REPEATS)
+    match = KeywordMatch(keyword.text, count, weight)
+    return _Hit(match, tuple(covered.items()), keyword.words, recency)
+
+
+def _named(keyword: _Keyword, index: WordIndex) -> _Hit | None:
+    at = index.names.get(keyword.name)
+    if at is None:
+        return None
+    recency = RECENCY ** (len(index.lengths) - 1 - at)
+    match = KeywordMatch(keyword.text, 1, keyword.weight * recency)
+    covers = ((at, len(keyword.words)),)
+    return _Hit(match, covers, keyword.words, recency, is_name=True)
 
 
 def _places(keyword: _Keyword, index: WordIndex) -> Sequence[int]:
@@ -294,10 +287,20 @@ def _phrase(keyword: _Keyword, index: WordIndex) -> Sequence[int]:
     if keyword.is_strict:
         starts = [at - rarest for at in places]
         return [at for at in starts if tuple(sequence[at : at + len(words)]) == words]
-    reach = len(words) - 1 + _BETWEEN
-    wanted = frozenset(words)
-    near = [(at, sequence[max(0, at - reach) : at + reach + 1]) for at in places]
-    return [at for at, said in near if wanted.issubset(said)]
+    return [at for at in places if _stands_near(words, sequence, at)]
+
+
+def _stands_near(words: tuple[str, ...], sequence: Sequence[str], at: int) -> bool:
+    """Tell whether a phrase stands around a place: in order, or in any order and closer."""
+    wanted, reach = frozenset(words), len(words) - 1 + _BETWEEN
+    said = sequence[max(0, at - reach) : at + reach + 1]
+    if not wanted.issubset(said):
+        return False
+    close = reach - 1
+    if wanted.issubset(sequence[max(0, at - close) : at + close + 1]):
+        return True
+    left = iter(said)
+    return all(word in left for word in words)
 
 
 def _focus(hits: Sequence[_Hit], index: WordIndex) -> float:
@@ -306,4 +309,7 @@ def _focus(hits: Sequence[_Hit], index: WordIndex) -> float:
         for message, words in hit.covers:
             covered[message] += words
     share: float = max(map(truediv, covered, index.lengths))
-    return SCATTERED + (FOCUSED - SCATTERED) * min(1.0, share / FULL)
+    for (low, less), (high, more) in pairwise(FOCUS):
+        if share < high:
+            return less + (more - less) * (share - low) / (high - low)
+    return FOCUS[-1][1]

@@ -159,10 +159,10 @@ def test_a_score_tells_word_by_word_where_it_comes_from() -> None:
         card(*ECONOMY, "model routing"), Window(["routing models cost cost"])
     )
     assert [(one.keyword, one.count, round(one.weight, 2)) for one in score.matches] == [
-        ("cost", 2, 0.86),
-        ("model", 1, 0.75),
-        ("routing", 1, 0.75),
-        ("model routing", 1, 1.2),
+        ("cost", 2, 0.98),
+        ("model", 1, 0.85),
+        ("routing", 1, 0.85),
+        ("model routing", 1, 1.36),
     ]
 
 

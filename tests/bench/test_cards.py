@@ -9,8 +9,7 @@ import pytest
 
 from remit.features.cards.library import BUILT_IN, CardLibrary, CardRoot, CardSet
 from remit.features.cards.select import Situation, select
-from remit.features.cards.window import Window
-from remit.features.cards.words import WordsScorer
+from remit.features.cards.words import Window, WordsScorer
 
 DATA = Path(__file__).parents[2] / "tools" / "bench" / "data"
 

@@ -16,7 +16,7 @@ FILES = {
     "reload": 29,
     "upstream": 22,
     "discover": 28,
-    "inject": 23,
+    "inject": 30,  # its words call for a card now, so it ends in the audit and on the bill
     "set": 21,
     "spawn": 33,
 }

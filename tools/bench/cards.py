@@ -32,8 +32,7 @@ from remit.features.cards.card import Card, Triggers  # noqa: E402
 from remit.features.cards.library import BUILT_IN, CardLibrary, CardRoot, ReadyCard  # noqa: E402
 from remit.features.cards.scorers import CardScorer, Semantic, configured_scorers  # noqa: E402
 from remit.features.cards.select import SelectOptions, Situation, select  # noqa: E402
-from remit.features.cards.window import Window  # noqa: E402
-from remit.features.cards.words import WordsScorer  # noqa: E402
+from remit.features.cards.words import Window, WordsScorer  # noqa: E402
 
 CARDS, KEYWORDS = 500, 8
 BUDGET_MS = 5.0

@@ -13,7 +13,7 @@ from remit.features.cards.library import CardLibrary, CardSet, ReadyCard, config
 from remit.features.cards.scorers import CardScorer, configured_scorers, token_count
 from remit.features.cards.select import Selection, Situation, cards_config, select
 from remit.features.cards.views import card_entry, card_state, rendered, unbound
-from remit.features.cards.window import Window
+from remit.features.cards.words import Window
 from remit.model.names import did_you_mean
 
 

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remit.features.cards import window as card_window
 from remit.features.cards.card import Card, Triggers
 from remit.features.cards.scorers import (
     CardScorer,
@@ -21,8 +20,8 @@ from remit.features.cards.scorers import (
     checked,
     load_scorers,
 )
-from remit.features.cards.window import MAX_MESSAGE, Window
-from remit.features.cards.words import Score, WordsScorer
+from remit.features.cards.words import MAX_MESSAGE, Score, Window, WordsScorer
+from remit.text import words as text_words
 
 BUILT_IN_NAMES = {"words", "keyword_density"}
 ECONOMY = ("cost", "tokens", "model", "routing", "budget")
@@ -264,7 +263,7 @@ def test_a_long_run_of_combining_marks_is_normalised_in_pieces(
         pieces.append(len(text))
         return unicodedata.normalize(form, text)
 
-    monkeypatch.setattr(card_window, "unicodedata", SimpleNamespace(normalize=normalize))
+    monkeypatch.setattr(text_words, "unicodedata", SimpleNamespace(normalize=normalize))
     assert words(["deploy"], "a" + "\u0301\u0316" * 5_000 + " deploy") > 0
     assert max(pieces) <= 101
 

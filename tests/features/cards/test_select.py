@@ -12,8 +12,7 @@ from remit.features.cards.card import Card, Triggers
 from remit.features.cards.library import ReadyCard
 from remit.features.cards.scorers import CardScorer, KeywordDensity, Semantic
 from remit.features.cards.select import Selection, SelectOptions, Situation, budget_for, select
-from remit.features.cards.window import Window
-from remit.features.cards.words import Score, WordsScorer
+from remit.features.cards.words import Score, Window, WordsScorer
 
 ABOUT = ["please deploy it"]
 WORDS = WordsScorer()

@@ -17,8 +17,7 @@ from remit.features.cards.select import CardsConfig
 from remit.features.cards.service import Cards
 from remit.features.cards.store import CardMemory, CardReviews
 from remit.features.cards.views import FILE
-from remit.features.cards.window import Window
-from remit.features.cards.words import Score
+from remit.features.cards.words import Score, Window
 
 FILES = [{"path": "AGENTS.md", "content": "be kind"}, {"path": "TOOLS.md", "content": "none"}]
 ABOUT_MAIL = ["please send an e-mail by the mail relay"]

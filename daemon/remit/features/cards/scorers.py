@@ -15,8 +15,7 @@ import msgspec
 from remit.config.settings.table import Settings
 from remit.errors import Place, Problem
 from remit.features.cards.card import MAX_PRIORITY, Card
-from remit.features.cards.window import Window
-from remit.features.cards.words import KeywordMatch, Score, WordsScorer
+from remit.features.cards.words import KeywordMatch, Score, Window, WordsScorer
 from remit.features.discovery.counting import make_counter
 from remit.kernel.feature import entry_points
 

@@ -17,8 +17,7 @@ from remit.features.cards.card import parse_day_span
 from remit.features.cards.library import ReadyCard
 from remit.features.cards.scorers import DEFAULT, BatchScorer, CardScorer, checked
 from remit.features.cards.views import Position
-from remit.features.cards.window import WINDOW, Window
-from remit.features.cards.words import KeywordMatch, Score
+from remit.features.cards.words import WINDOW, KeywordMatch, Score, Window
 
 DEFAULT_BUDGET = 1_500
 SURE_PRIORITY = 50

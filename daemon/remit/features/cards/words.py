@@ -3,36 +3,38 @@
     strength = sum over what is found of  weight * repeats * recency
     value    = 1 - 2 ** -(strength * focus)
 
-The scale is absolute: a value says the same of every card, however many there are. A word weighs
-what it is worth: people say EVERY_DAY words without meaning the card, and RARE ones hardly. A
-phrase weighs PHRASE times the mean of its words, a name such as `state:set` NAMED. Found again it
-weighs REPEAT more, at most twice; each message further back, RECENCY as much. Focus grows with the
-share of the fullest message that is found, fillers aside. So one word of a long talk is little,
-the same word in a short request is enough, and no card loses by having many keywords.
+The scale is absolute: a value says the same of every card, however many there are. What a word, a
+phrase and a name weigh stands in `keywords.py`. Found again it weighs REPEAT more, at most twice;
+each message further back, RECENCY as much. Focus grows with the share of the fullest message that
+is found, fillers aside. So one word of a long talk is little, the same word in a short request is
+enough, and no card loses by having many keywords.
 
 A card with words of context is meant only beside one of them: without, its keywords weigh ALONE as
 much, names excepted. Each word of context adds BESIDE, and on its own it calls for nothing; the
 words of an `unless` that is found are no context.
 """
 
+import operator
+from collections import deque
 from collections.abc import Iterable, Sequence
-from functools import cache, lru_cache
+from functools import cached_property
 from itertools import pairwise
 from operator import truediv
-from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from remit.features.cards.card import MAX_PRIORITY, Card
-from remit.features.cards.window import IS_UNSPACED, NAME, SILENT, Window, WordIndex, spelled
+from remit.features.cards.keywords import NAME, Keyword, keywords_of
+from remit.text.words import SILENT, spelled
 
-EVERY_DAY, OFTEN, RARE = 0.85, 0.95, 1.05
-"""What a word weighs, by how often people write it. Steeper ones were no better on any set."""
-PHRASE, TINTED, FILLED = 1.6, 1.15, 0.4
-"""What a phrase weighs for each word in the mean; with one word that tells something;
-each word of one that has none, up to four."""
-NAMED = 2.0
-_FILLED = 4
+WINDOW = 5
+MAX_MESSAGE = 32_768
+"""Characters of one message that are looked at, from its end."""
+_APART = 8
+"""Empty places between two messages: no phrase reaches over them."""
+_MOST_NAMES = 1_000
+"""Names of one message that are looked at, from its end."""
 BESIDE, MOST_BESIDE = 0.4, 3
 ALONE = 0.25
 REPEAT = 0.15
@@ -44,8 +46,80 @@ _LOOKED_AT = 64
 """Places of one word that are looked at, from the end: so no repetition makes scoring slow."""
 _BETWEEN = 2
 """Words that may stand between those of a phrase; one fewer where their order is another."""
-_LONG_RUN = 4
-"""Signs of a script without borders that make a phrase rather than a word."""
+
+
+class Window:
+    """The last messages, oldest first; empty ones stay, for they are messages too.
+
+    One window is shared by all cards of a selection, and what is costly is made once. Of a message
+    that is too long only its end is looked at: there people say what they want.
+    """
+
+    def __init__(
+        self, messages: Sequence[str], *, last: int = WINDOW, longest: int = MAX_MESSAGE
+    ) -> None:
+        self.conversation_length = len(messages)
+        chosen = messages[-last:] if last > 0 else ()
+        self.messages = tuple(message[-longest:] if longest else "" for message in chosen)
+
+    @cached_property
+    def lowered(self) -> str:
+        """All of it as one text in lower case."""
+        return " ".join(self.messages).lower()
+
+    @cached_property
+    def words(self) -> "WordIndex":
+        """Which words stand where; made in one pass."""
+        return WordIndex(self.messages)
+
+
+class WordIndex:
+    """Where each word stands, in all messages together."""
+
+    def __init__(self, messages: Sequence[str]) -> None:
+        self.sequence: list[str] = []
+        self.places: dict[str, list[int]] = {}
+        self.owner: list[int] = []
+        """For each place, the message."""
+        self.lengths: list[int] = []
+        """For each message, how many of its words say something; never 0."""
+        self.found: dict[str, Any] = {}
+        """What a scorer found of a keyword, for the next card that has it too."""
+        self._messages = messages
+        for message in messages:
+            self._add(spelled(message))
+
+    @cached_property
+    def names(self) -> dict[str, int]:
+        """Names as programs write them, and what they begin with, and the last message with one."""
+        found: dict[str, int] = {}
+        for at, message in enumerate(self._messages):
+            for name in deque(NAME.finditer(message.lower()), maxlen=_MOST_NAMES):
+                found[name[0].rstrip(".-")] = at
+                found[name[1]] = at
+        return found
+
+    @cached_property
+    def pairs(self) -> dict[str, int]:
+        """Two words in a row written as one, and where the last such pair begins."""
+        words = self.sequence
+        return dict(zip(map(operator.add, words, words[1:]), range(len(words)), strict=False))
+
+    def _add(self, words: list[str]) -> None:
+        start = len(self.sequence)
+        self.owner += [len(self.lengths)] * (len(words) + _APART)
+        self.sequence += words
+        self.sequence += [""] * _APART
+        places = self.places
+        silent = 0
+        for at, word in enumerate(words, start):
+            if word in places:
+                places[word].append(at)
+            else:
+                places[word] = [at]
+            if word in SILENT:
+                silent += 1
+        self.lengths.append(max(1, len(words) - silent))
 
 
 class KeywordMatch(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
@@ -63,20 +137,6 @@ class Score(msgspec.Struct, frozen=True, gc=False):
     matches: tuple[KeywordMatch, ...] = ()
     signals: int | None = None
     """How many of them share no word, a name counting twice; None: the scorer does not tell."""
-
-
-class _Keyword(msgspec.Struct, frozen=True, gc=False):
-    """A keyword, made ready to be looked for."""
-
-    text: str
-    words: tuple[str, ...]
-    weight: float
-    is_strict: bool
-    """Its words stand side by side and in order."""
-    joined: str
-    """The phrase written as one word."""
-    name: str = ""
-    """What is looked for letter by letter."""
 
 
 class _Hit(msgspec.Struct, frozen=True, gc=False):
@@ -99,12 +159,12 @@ class WordsScorer:
         if not window.messages:
             return Score(value=card.priority / MAX_PRIORITY)
         index, triggers = window.words, card.triggers
-        hits = _found(_keywords(triggers.keywords), index)
+        hits = _found(keywords_of(triggers.keywords), index)
         if not hits:
             return _NOTHING
-        company = _found(_keywords(triggers.context), index) if triggers.context else []
+        company = _found(keywords_of(triggers.context), index) if triggers.context else []
         if triggers.unless:
-            company = _meant(company, _found(_keywords(triggers.unless), index))
+            company = _meant(company, _found(keywords_of(triggers.unless), index))
         own = {word for hit in hits for word in hit.words}
         beside = _distinct(hit for hit in company if own.isdisjoint(hit.words))
         matches = [hit.match for hit in hits]
@@ -119,7 +179,7 @@ class WordsScorer:
 _NOTHING = Score(value=0.0)
 
 
-def _found(keywords: Sequence[_Keyword], index: WordIndex) -> list[_Hit]:
+def _found(keywords: Sequence[Keyword], index: WordIndex) -> list[_Hit]:
     known: dict[str, _Hit | None] = index.found
     hits: list[_Hit] = []
     for keyword in keywords:
@@ -188,54 +248,7 @@ def _length(pair: tuple[_Hit, KeywordMatch]) -> int:
     return len(pair[0].words)
 
 
-@lru_cache(maxsize=8_192)
-def _keywords(texts: tuple[str, ...]) -> tuple[_Keyword, ...]:
-    return tuple(keyword for text in texts if (keyword := _keyword(text)).words)
-
-
-def _keyword(text: str) -> _Keyword:
-    words = tuple(spelled(text))
-    lowered = text.lower()
-    if NAME.fullmatch(lowered) or NAME.fullmatch(f"{lowered}x"):  # `state:` is the start of names
-        joined = "" if ":" in lowered or lowered.endswith("/") else "".join(words)
-        return _Keyword(text, words, NAMED, is_strict=True, joined=joined, name=lowered)
-    unspaced = any(IS_UNSPACED.match(word) for word in words)
-    telling = tuple(word for word in words if word not in SILENT)
-    if unspaced:
-        weight = PHRASE if len(words) >= _LONG_RUN else RARE
-    else:
-        weight = _weight(words, telling)
-        words = telling if len(telling) > 1 else words
-    is_strict = unspaced or len(telling) < 2  # noqa: PLR2004 - "on call" is no phrase without "on"
-    return _Keyword(text, words, weight, is_strict, "" if unspaced else "".join(words))
-
-
-def _weight(words: tuple[str, ...], telling: tuple[str, ...]) -> float:
-    if len(words) == 1:
-        return rarity(words[0])
-    if not telling:
-        return FILLED * min(len(words), _FILLED)
-    return (PHRASE if len(telling) > 1 else TINTED) * sum(map(rarity, telling)) / len(telling)
-
-
-def rarity(word: str) -> float:
-    """What a word without its endings weighs; words of other languages are as those said often."""
-    return _rarities().get(word, RARE) if word.isascii() else OFTEN
-
-
-@cache
-def _rarities() -> dict[str, float]:
-    lines = Path(__file__).with_name("common_words.txt").read_text(encoding="utf-8").splitlines()
-    found, weight = dict.fromkeys(SILENT, EVERY_DAY), RARE
-    for line in lines:
-        if line.startswith("["):
-            weight = EVERY_DAY if line == "[every day]" else OFTEN
-        elif not line.startswith("#"):
-            found |= dict.fromkeys(line.split(), weight)
-    return found
-
-
-def _look(keyword: _Keyword, index: WordIndex) -> _Hit | None:
+def _look(keyword: Keyword, index: WordIndex) -> _Hit | None:
     if keyword.name and (named := _named(keyword, index)) is not None:
         return named
     places = _places(keyword, index) if keyword.joined or not keyword.name else ()
@@ -253,7 +266,7 @@ def _look(keyword: _Keyword, index: WordIndex) -> _Hit | None:
     return _Hit(match, tuple(covered.items()), keyword.words, recency)
 
 
-def _named(keyword: _Keyword, index: WordIndex) -> _Hit | None:
+def _named(keyword: Keyword, index: WordIndex) -> _Hit | None:
     at = index.names.get(keyword.name)
     if at is None:
         return None
@@ -263,7 +276,7 @@ def _named(keyword: _Keyword, index: WordIndex) -> _Hit | None:
     return _Hit(match, covers, keyword.words, recency, is_name=True)
 
 
-def _places(keyword: _Keyword, index: WordIndex) -> Sequence[int]:
+def _places(keyword: Keyword, index: WordIndex) -> Sequence[int]:
     found = index.places.get(keyword.joined)
     if found:
         return found
@@ -273,7 +286,7 @@ def _places(keyword: _Keyword, index: WordIndex) -> Sequence[int]:
     return () if at is None else (at,)
 
 
-def _phrase(keyword: _Keyword, index: WordIndex) -> Sequence[int]:
+def _phrase(keyword: Keyword, index: WordIndex) -> Sequence[int]:
     words, where = keyword.words, index.places
     rarest, places = 0, where.get(words[0], [])
     for at, word in enumerate(words):

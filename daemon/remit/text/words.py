@@ -12,7 +12,9 @@ signs.
 
 import re
 import unicodedata
-from functools import lru_cache
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Literal
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _WORD = re.compile(
@@ -184,3 +186,24 @@ def _light(word: str) -> str:
         if word.endswith(suffix) and len(word) - len(suffix) >= _ROOT:
             word = word[: -len(suffix)]
     return word
+
+
+Frequency = Literal["every_day", "often", "rare"]
+
+
+def frequency(word: str) -> Frequency:
+    """How often people write a word without its endings; one of another script: often."""
+    return _frequencies().get(word, "rare") if word.isascii() else "often"
+
+
+@cache
+def _frequencies() -> dict[str, Frequency]:
+    lines = Path(__file__).with_name("common_words.txt").read_text(encoding="utf-8").splitlines()
+    found: dict[str, Frequency] = dict.fromkeys(SILENT, "every_day")
+    now: Frequency = "every_day"
+    for line in lines:
+        if line.startswith("["):
+            now = "every_day" if line == "[every day]" else "often"
+        elif not line.startswith("#"):
+            found |= dict.fromkeys(line.split(), now)
+    return found

@@ -8,7 +8,7 @@ from urllib.parse import quote
 import msgspec
 
 from remit.errors import Place
-from remit.features.scan.rules import ADVICE, Category
+from remit.features.scan.rules import Category, repair_of
 from remit.text.unicode import unseen_spans
 
 Level = Literal["error", "warning", "note"]
@@ -137,7 +137,7 @@ def describe_rule(rule: str, category: Category | None) -> RuleHelp:
     """What to say about a rule."""
     if category is None:
         return OWN_RULES[rule]
-    return RuleHelp(TITLES[category], ADVICE[category])
+    return RuleHelp(TITLES[category], repair_of(rule, category))
 
 
 def show(text: str, most: int = _EXCERPT) -> str:

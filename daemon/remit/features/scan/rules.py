@@ -73,6 +73,7 @@ class ScanRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     unless: str = ""
     compact: bool = False
     words: dict[str, str] = {}
+    repair: str = ""
     matches: Annotated[str, msgspec.Meta(min_length=1)]
     passes: Annotated[str, msgspec.Meta(min_length=1)]
 
@@ -86,6 +87,16 @@ class _RuleFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def all_rules() -> tuple[ScanRule, ...]:
     """Every rule that is matched against text, in the order of the file."""
     return parse_rules(_FILE.read_text(encoding="utf-8"))
+
+
+def repair_of(rule: str, category: Category) -> str:
+    """What to do about a finding: what the rule says itself, else what holds of its category."""
+    return _repairs().get(rule) or ADVICE[category]
+
+
+@cache
+def _repairs() -> dict[str, str]:
+    return {one.id: one.repair for one in all_rules()}
 
 
 def parse_rules(text: str) -> tuple[ScanRule, ...]:

@@ -17,13 +17,13 @@ import msgspec
 
 from remit.errors import Place
 from remit.features.scan.rules import (
-    ADVICE,
     SUSPICIOUS,
     Category,
     ScanRule,
     ScanRulesError,
     Severity,
     all_rules,
+    repair_of,
     severity_of,
 )
 from remit.features.scan.text_view import (
@@ -32,6 +32,7 @@ from remit.features.scan.text_view import (
     fold_pattern,
     hidden_marks,
     plain,
+    respelt,
     rotated,
     spaced,
     turned,
@@ -129,11 +130,13 @@ class RuleEngine:
             self._rules.append(_CompiledRule(rule, compiled, unless))
         self._filter.Compile()
 
-    def hits(self, text: str) -> list[tuple[ScanRule, int, int]]:
-        """Every rule that matches: where, and how much."""
+    def hits(self, text: str, *, least: int = 0) -> list[tuple[ScanRule, int, int]]:
+        """Every rule of this weight or more that matches: where, and how much."""
         found: list[tuple[ScanRule, int, int]] = []
         for index in self._filter.Match(text, potential=True) or ():
             one = self._rules[index]
+            if one.rule.weight < least:
+                continue
             for match in islice(one.pattern.finditer(text), MAX_EACH):
                 start, end = match.span()
                 around = text[max(0, start - _BEFORE) : end + _AFTER]
@@ -156,15 +159,15 @@ def _compact_engine() -> RuleEngine:
     return RuleEngine((rule for rule in all_rules() if rule.compact), compact=True)
 
 
-def _matched(view: TextView) -> list[_Hit]:
+def _matched(view: TextView, *, least: int = 0) -> list[_Hit]:
     return [
         _Hit(view.origin(start), end - start, rule.id, rule.category, rule.weight)
-        for rule, start, end in _engine().hits(view.text)
+        for rule, start, end in _engine().hits(view.text, least=least)
     ]
 
 
 def _disguised(view: TextView) -> list[_Hit]:
-    """What is said in leetspeak, backwards, by ROT13 or letter by letter."""
+    """What is said in leetspeak, misspelt, backwards, by ROT13 or letter by letter."""
     hits: list[_Hit] = []
     for word, at in spaced(view)[:MAX_FINDINGS]:
         hits += [
@@ -172,11 +175,12 @@ def _disguised(view: TextView) -> list[_Hit]:
             for rule, _, _ in _compact_engine().hits(word)
         ]
     known = {hit.rule for hit in hits}
-    for other in (unleeted(view), turned(view), rotated(view)):
+    plainer = unleeted(view)
+    spelt = respelt(plainer or view) or plainer
+    for other in (spelt, turned(view), rotated(view)):
         if other is not None:
-            hits += [
-                hit for hit in _matched(other) if hit.rule not in known and hit.weight >= SUSPICIOUS
-            ]
+            heavy = _matched(other, least=SUSPICIOUS)
+            hits += [hit for hit in heavy if hit.rule not in known]
     return hits
 
 
@@ -223,7 +227,7 @@ def _findings(hits: list[_Hit], text: str, where: Place) -> tuple[ScanFinding, .
             hit.weight,
             _place(hit.at, lines, where),
             excerpt(text, hit.at, hit.length),
-            ADVICE[hit.category],
+            repair_of(hit.rule, hit.category),
         )
         for hit in sorted(kept, key=lambda one: (one.at, one.rule))
     )

@@ -12,8 +12,10 @@ import codecs
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cache
 from itertools import islice
+from typing import Any
 from urllib.parse import unquote
 
 import msgspec
@@ -59,6 +61,11 @@ _DIRECTION = HiddenMarkRule(
     "hidden.direction", re.compile("[\u202a-\u202e\u2066-\u2069]"), 40, 50, 4
 )
 _TWINS_FEW, _TWINS_MANY, _TWINS_ENOUGH = 20, 45, 3
+_ANY_MARK = re.compile(
+    "[\x08\x1b\x9b\xad\u180e\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff"
+    "\U000e0000-\U000e01ef]"
+)
+"""Every character that one of the rules above counts: few texts have any."""
 
 
 class HiddenMark(msgspec.Struct, frozen=True):
@@ -74,11 +81,12 @@ def hidden_marks(text: str) -> Iterator[HiddenMark]:
     """Everything in the text that is there to be overlooked."""
     if text.isascii() and "\x1b" not in text and "\x08" not in text:
         return
-    without_flags = re.sub(_FLAG, lambda match: "x" * len(match.group()), text)
-    for rule in HIDDEN_MARKS:
-        yield from _counted(rule, without_flags)
-    if not _RIGHT_TO_LEFT.search(text):
-        yield from _counted(_DIRECTION, text)
+    if _ANY_MARK.search(text):
+        without_flags = re.sub(_FLAG, lambda match: "x" * len(match.group()), text)
+        for rule in HIDDEN_MARKS:
+            yield from _counted(rule, without_flags)
+        if not _RIGHT_TO_LEFT.search(text):
+            yield from _counted(_DIRECTION, text)
     places: list[int] = []
     fold_mixed(text, lambda at, _was, _now: places.append(at))
     if places:
@@ -207,6 +215,73 @@ def _unleeted_word(match: re.Match[str]) -> str:
     return word if word.isalpha() or word.isdigit() else word.translate(_LEET)
 
 
+_TELLING = (
+    *("ignore", "disregard", "forget", "everything", "previous", "instruction", "instructions"),
+    *("prompt", "system", "password", "secret", "reveal", "repeat", "output"),
+)
+"""Words that orders to an agent are made of; whoever hides them has to misspell them."""
+_LONG_WORD = 8
+_HONEST = frozenset({"foret", "pervious", "precious", "revel"})
+"""Words of their own, which are one letter away from a telling one."""
+
+
+@cache
+def _misspelt() -> Any:
+    """A pattern of RE2, as there are too many alternatives for `re`."""
+    import re2  # noqa: PLC0415 - a native library: commands that scan nothing do not load it
+
+    ways = (way for word in _TELLING for way in _ways_to_misspell(word))
+    return re2.compile(rf"\b(?:{'|'.join(ways)})\b")
+
+
+def _ways_to_misspell(word: str) -> Iterator[str]:
+    """Letters said twice, one left out, two neighbours changed about, one wrong in a long word."""
+    yield "".join(f"{letter}{{1,3}}" for letter in word)
+    for at in range(1, len(word) - 1):
+        yield word[:at] + word[at + 1 :]
+        yield word[:at] + word[at + 1] + word[at] + word[at + 2 :]
+        if len(word) >= _LONG_WORD:
+            yield f"{word[:at]}[a-z]{word[at + 1 :]}"
+
+
+@cache
+def _meant(word: str) -> str:
+    """The telling word that a misspelt one stands for."""
+    if word in _TELLING or word in _HONEST:
+        return word
+    return next(
+        (told for told in _TELLING for way in _ways_to_misspell(told) if re.fullmatch(way, word)),
+        word,
+    )
+
+
+def respelt(view: TextView) -> TextView | None:
+    """The view with telling words as they are spelt; none if nothing changes."""
+    edits = [
+        (match.start(), match.end(), meant)
+        for match in _misspelt().finditer(view.text)
+        if (meant := _meant(match.group())) != match.group()
+    ]
+    return _edited(view, edits) if edits else None
+
+
+def _edited(view: TextView, edits: Sequence[tuple[int, int, str]]) -> TextView:
+    """The view with other words in some places, which still knows where everything stood."""
+    parts: list[str] = []
+    starts: list[int] = []
+    origins: list[int] = []
+    at = length = 0
+    for start, end, word in (*edits, (len(view.text), len(view.text), "")):
+        steps = view.starts[bisect_right(view.starts, at) : bisect_right(view.starts, start)]
+        for step in (at, *steps, start):
+            starts.append(length + step - at)
+            origins.append(view.origin(step))
+        parts += (view.text[at:start], word)
+        length += start - at + len(word)
+        at = end
+    return TextView("".join(parts), tuple(starts), tuple(origins))
+
+
 def turned(view: TextView) -> TextView | None:
     """Each line read from its end, if a telling word stands there that way."""
     if not any(word in view.text for word in _TURNED):
@@ -230,8 +305,9 @@ def rotated(view: TextView) -> TextView | None:
 MAX_CHUNKS = 64
 MAX_CHUNK = 65_536
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{20,}={0,2}")
-_HEX = re.compile(
-    r"(?:0x)?(?:[0-9a-fA-F]{2}[ :,]?){12,}|(?:\\x[0-9a-fA-F]{2}){6,}|(?:\\u00[0-9a-fA-F]{2}){6,}"
+_HEX = re.compile(r"(?:\b|(?<=[g-zG-Z_]))(?:0x)?[0-9a-fA-F]{2}[ :,]?(?:[0-9a-fA-F]{2}[ :,]?){11,}")
+_ESCAPED_HEX = re.compile(
+    r"\\(?:x[0-9a-fA-F]{2}(?:\\x[0-9a-fA-F]{2}){5,}|u00[0-9a-fA-F]{2}(?:\\u00[0-9a-fA-F]{2}){5,})"
 )
 _WORD = re.compile(r"\S+")
 _LINE = re.compile(r"[^\n]+")
@@ -245,6 +321,7 @@ def decoded_chunks(text: str) -> Iterator[tuple[str, int]]:
     for pattern, mark, decode in (
         (_BASE64, "", _from_base64),
         (_HEX, "", _from_hex),
+        (_ESCAPED_HEX, "\\", _from_hex),
         (_WORD, "%", unquote),
         (_LINE, "&", _from_entities),
     ):

@@ -5,5 +5,5 @@ from remit.kernel.feature import Feature
 FEATURE = Feature(
     name="upstreams",
     events=("remit.features.upstreams.events",),
-    setup="remit.features.upstreams.events",
+    setup="remit.features.upstreams.setup",
 )

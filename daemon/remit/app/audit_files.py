@@ -59,9 +59,9 @@ def accept_files(home: Home) -> dict[str, Any]:
 
 
 async def _accept(home: Home) -> dict[str, Any]:
-    archive, keeper = Archive(home.audit), HeadTracker(_head_file(home))
+    archive, tracker = Archive(home.audit), HeadTracker(_head_file(home))
     database = Database(str(home.database))
-    rows = AuditRows(database, head=keeper)
+    rows = AuditRows(database, head=tracker)
     async with database:
         before = await prove(rows, archive)
         await rows.audit_accept(archive.begin() or (await rows.audit_verify()).anchor)

@@ -33,13 +33,6 @@ GRANTED: Reason = "granted"
 STATE = "state:"
 """How the events begin that are about one key of the shared state."""
 
-DIRECT_EVENT = "message:direct"
-"""The event that carries a message from one agent to another."""
-MAX_WAITING = 100
-MAX_WAITING_BYTES = 2 << 20
-"""Of all messages that wait for one agent."""
-KEEP_SECONDS = 24 * 3600.0
-MESSAGE_BYTES = 65_536
 _AFTER_ANY_NAME = "\U0010ffff"
 _FEW = 12
 _TO_SELECTORS = bytes.maketrans(b"01", b"\0\1")

@@ -6,8 +6,8 @@ import anyio
 import pytest
 from tests.family import Family
 
-from remit.features.messages.mailbox import Mailbox
-from remit.model.event import DIRECT_EVENT, MAX_WAITING, MESSAGE_BYTES, Notice
+from remit.features.messages.mailbox import DIRECT_EVENT, MAX_WAITING, MESSAGE_BYTES, Mailbox
+from remit.model.event import Notice
 
 
 class Wire:

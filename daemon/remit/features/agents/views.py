@@ -6,11 +6,10 @@ import msgspec
 
 from remit.errors import ConflictError, InvalidDataError, TooLargeError
 from remit.features.agents.launcher import Launcher
-from remit.features.messages.mailbox import Mailbox, MailRows
+from remit.features.messages.mailbox import DIRECT_EVENT, MESSAGE_BYTES, Mailbox, MailRows
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.registry import event_handler
 from remit.kernel.dispatch.visibility import agent_in_reach, held_by, may_address, unknown_agent
-from remit.model.event import DIRECT_EVENT, MESSAGE_BYTES
 from remit.model.principal import Agent
 from remit.model.schema import PAGE_LIMIT, PAGE_MAX, Key, Name
 

@@ -49,7 +49,7 @@ ON CONFLICT (id) DO UPDATE SET body = excluded.body
 
 
 class RuntimeCapabilityRows(Rows):
-    """Capabilities that were made at run time; the body is the runtime's own."""
+    """Capabilities that were made at run time; the body is a `RuntimeCapability`."""
 
     async def capability_put(self, capability: str, body: bytes) -> None:
         """Keep a capability, in the place of the one of that id.

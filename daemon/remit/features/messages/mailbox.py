@@ -30,11 +30,18 @@ from remit.kernel.store.rows import (
     cut,
     shown_value,
 )
-from remit.model.event import DIRECT_EVENT, KEEP_SECONDS, MAX_WAITING, MAX_WAITING_BYTES, Service
+from remit.model.event import Service
 
 log = structlog.get_logger()
 Connection = sqlite3.Connection
 
+DIRECT_EVENT = "message:direct"
+"""The event that carries a message from one agent to another."""
+MESSAGE_BYTES = 65_536
+MAX_WAITING = 100
+MAX_WAITING_BYTES = 2 << 20
+"""Of all messages that wait for one agent."""
+KEEP_SECONDS = 24 * 3600.0
 _LONGEST_RETRY = 60.0
 _EXPIRY_SECONDS = 600.0
 _WAITING = """

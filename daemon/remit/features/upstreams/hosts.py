@@ -133,7 +133,7 @@ class HostImport(msgspec.Struct, frozen=True):
 
 
 def server_names(sources: Iterable[str]) -> dict[str, str]:
-    """SecretNames that remit accepts, by the names of a host; the same ones whatever the order.
+    """Names that remit accepts, by the names of a host; the same ones whatever the order.
 
     A name that needs no change is kept before others may have it.
     """

@@ -218,7 +218,7 @@ class ServerClient(Protocol):
 
 
 class UpstreamRouter:
-    """The links that there are, and the fingerprints of the tools that may be called over them.
+    """The client of each server, and the fingerprints of the tools that may be called.
 
     INVARIANT: a tool is called only with the fingerprint that is trusted when the call is sent. A
     list that shows another one takes the trust away before anybody is asked or told.

@@ -236,11 +236,6 @@ class Kernel(msgspec.Struct, eq=False, kw_only=True):
         """Hand over services of a feature; each is known by its type."""
         self.services |= {type(service): service for service in services}
 
-    def withdraw(self, *services: object) -> None:
-        """Take back services that are closed."""
-        for service in services:
-            self.services.pop(type(service), None)
-
     def find(self, kind: type[Part]) -> Part | None:
         """The service of that type, or None where its feature is not served."""
         return self.services.get(kind)

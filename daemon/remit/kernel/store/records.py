@@ -24,7 +24,7 @@ class AgentRecord(msgspec.Struct, frozen=True):
     """An agent as a restart needs it.
 
     `position` is given by the store: it grows with every agent and is never given twice. `body` is
-    the runtime's own and means nothing here.
+    that of `kernel/authority` and means nothing here.
     """
 
     id: str
@@ -38,7 +38,7 @@ class AgentRecord(msgspec.Struct, frozen=True):
 
 
 class SessionRecord(msgspec.Struct, frozen=True):
-    """A session as a restart needs it; `body` is the runtime's own and means nothing here."""
+    """A session as a restart needs it; `body` is that of `kernel/authority`."""
 
     owner: str
     name: str

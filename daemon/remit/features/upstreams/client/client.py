@@ -201,7 +201,7 @@ class UpstreamClient:
         return outcome
 
     async def _cut_off(self, connection: "ServerConnection", reason: str) -> UnavailableError:
-        """The keeper learns why a server is gone a moment after the calls notice that it is."""
+        """The supervisor learns why a server is gone a moment after calls notice that it is."""
         with anyio.move_on_after(_GOODBYE_SECONDS):
             while connection.signals.ended and not self._supervisor.reason_of(connection):
                 await self._monitor.next_change()

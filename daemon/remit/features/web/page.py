@@ -33,6 +33,14 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]+")
 _TEXTS = {
     "broken": "the connection broke, or the content was damaged, before its end",
 }
+_META = re.compile(
+    rb"<meta[^>]{0,512}?charset\s*=\s*[\"']?\s*([a-zA-Z0-9_:.-]{1,40})"
+    rb"|^\s*<\?xml[^>]{0,256}?encoding\s*=\s*[\"']([a-zA-Z0-9_:.-]{1,40})"
+)
+_META_BYTES = 4096
+_NAME_LIMIT = 40
+_SLICE = 65_536
+_LAST_RESORT = "cp1252"
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF16_LE, "utf-16-le"),
@@ -114,14 +122,6 @@ def _label(name: str) -> str:
 _CODECS = {_label(codec): codec for codec in _KNOWN.split()} | _MEANT
 # A table of our own: `codecs.lookup` remembers every name that it was ever asked for.
 _LABELS = {alias: _CODECS[codec] for alias, codec in aliases.items() if codec in _CODECS} | _CODECS
-_META = re.compile(
-    rb"<meta[^>]{0,512}?charset\s*=\s*[\"']?\s*([a-zA-Z0-9_:.-]{1,40})"
-    rb"|^\s*<\?xml[^>]{0,256}?encoding\s*=\s*[\"']([a-zA-Z0-9_:.-]{1,40})"
-)
-_META_BYTES = 4096
-_NAME_LIMIT = 40
-_SLICE = 65_536
-_LAST_RESORT = "cp1252"
 
 
 def decode_page(data: bytes, stated: str = "", *, is_cut: bool = False) -> str:

@@ -17,6 +17,13 @@ if TYPE_CHECKING:
     from remit.kernel.dispatch.handler import Handler
 
 Format = Literal["msgpack", "json", "object"]
+Schema = dict[str, Any]
+
+_STEP = re.compile(r"\.([^.\[\]]+)|(\[[^\]]*\])")
+_MOST = 40
+"""Fields or values that a hint lists."""
+_UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+_HINT = "send null, booleans, text, numbers of 64 bits, lists, and mappings with text as keys"
 
 
 class Call(msgspec.Struct):
@@ -117,13 +124,6 @@ def bad_data(error: Exception, kind: type[msgspec.Struct]) -> InvalidDataError:
     return InvalidDataError(message, hint=hint, details={"path": path})
 
 
-_STEP = re.compile(r"\.([^.\[\]]+)|(\[[^\]]*\])")
-_MOST = 40
-"""Fields or values that a hint lists."""
-
-Schema = dict[str, Any]
-
-
 def fields_hint(kind: type[msgspec.Struct], path: str, word: str) -> str:
     """What `word` may have been meant to be, and all fields of the level where it stands."""
     fields = {name for level in _levels(kind, path) for name in level.get("properties", ())}
@@ -179,10 +179,6 @@ def _below(schema: Schema, name: str | None) -> Iterator[Schema]:
         *schema.get("prefixItems", ()),
     ]
     yield from (one for one in inner if isinstance(one, dict))
-
-
-_UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-_HINT = "send null, booleans, text, numbers of 64 bits, lists, and mappings with text as keys"
 
 
 def decode_data(handler: "Handler", call: Call) -> Any:

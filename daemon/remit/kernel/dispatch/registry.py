@@ -21,18 +21,6 @@ from remit.model.event import EventSpec, MisplacedHandlerError, TakenEventError
 from remit.model.limits import EFFECTS, Effect
 from remit.model.names import EventName, did_you_mean, parse_event_name
 
-
-def check_effect(effect: str, place: Place) -> None:
-    """Refuse a word that is no effect: whatever compares effects would stop at it.
-
-    Raises:
-        MisplacedHandlerError: it is none.
-    """
-    if effect not in EFFECTS:
-        hint = did_you_mean(str(effect), EFFECTS)
-        raise MisplacedHandlerError(f"{effect!r} is no effect", hint=hint, places=(place,))
-
-
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _APART: ContextVar["tuple[Registry, Registry] | None"] = ContextVar("apart", default=None)
@@ -109,7 +97,7 @@ class Registry:
         """
 
         def register(function: Function) -> Function:
-            check_effect(effect, place_of(function))
+            _check_effect(effect, place_of(function))
             spec = EventSpec(
                 name=_event_name(name, function),
                 capability=capability,
@@ -196,6 +184,17 @@ def _event_name(text: str, function: Callable[..., Any]) -> EventName:
 
 def _first_line(function: Callable[..., Any]) -> str:
     return (function.__doc__ or "").strip().partition("\n")[0]
+
+
+def _check_effect(effect: str, place: Place) -> None:
+    """Refuse a word that is no effect: whatever compares effects would stop at it.
+
+    Raises:
+        MisplacedHandlerError: it is none.
+    """
+    if effect not in EFFECTS:
+        hint = did_you_mean(str(effect), EFFECTS)
+        raise MisplacedHandlerError(f"{effect!r} is no effect", hint=hint, places=(place,))
 
 
 def place_of(function: Callable[..., Any]) -> Place:

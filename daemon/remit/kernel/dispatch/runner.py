@@ -23,34 +23,6 @@ from remit.model.event import Denial
 from remit.policy.decide import refusal
 from remit_client.wire import Answer, Failure
 
-# Plain functions: they run in worker threads, of which there are fewer than callers.
-
-
-async def run_in_thread(
-    handler: Handler, data: Any, context: Context, lost: Callable[[], RemitError | None]
-) -> Any:
-    """Run a handler once a thread is free, unless its caller has lost the right meanwhile.
-
-    Raises:
-        RemitError: what `lost` says; waiting for a thread may take long.
-    """
-    async with anyio.to_thread.current_default_thread_limiter():
-        if (error := lost()) is not None:
-            raise error
-        return await anyio.to_thread.run_sync(
-            handler.call,
-            data,
-            _for_a_thread(context),
-            abandon_on_cancel=True,
-            limiter=anyio.CapacityLimiter(1),  # its place was taken above
-        )
-
-
-def _for_a_thread(context: Context) -> Context:
-    """The same context, pushing through the loop: the socket of a face belongs to it."""
-    return msgspec.structs.replace(context, through=anyio.from_thread.run_sync)
-
-
 log = structlog.get_logger()
 
 _MESSAGE = 200
@@ -222,7 +194,7 @@ class Runner:
                 if handler.inline:  # it may touch what belongs to the loop
                     return self.answer(context, handler.call(data, context))
                 lost = partial(self._lost, handler, context)
-                return self.answer(context, await run_in_thread(handler, data, context, lost))
+                return self.answer(context, await _run_in_thread(handler, data, context, lost))
         except (Exception, SystemExit) as error:
             return self.failed(context, handler, error)
         self._counters.timeouts += 1
@@ -298,3 +270,30 @@ class WaitingCall(RunningCall):
 
     async def _run(self) -> Answer:
         return await self._runner.run_approved(self._handler, self._data, self._context)
+
+
+async def _run_in_thread(
+    handler: Handler, data: Any, context: Context, lost: Callable[[], RemitError | None]
+) -> Any:
+    """Run a handler once a thread is free, unless its caller has lost the right meanwhile.
+
+    There are fewer worker threads than callers.
+
+    Raises:
+        RemitError: what `lost` says; waiting for a thread may take long.
+    """
+    async with anyio.to_thread.current_default_thread_limiter():
+        if (error := lost()) is not None:
+            raise error
+        return await anyio.to_thread.run_sync(
+            handler.call,
+            data,
+            _for_a_thread(context),
+            abandon_on_cancel=True,
+            limiter=anyio.CapacityLimiter(1),  # its place was taken above
+        )
+
+
+def _for_a_thread(context: Context) -> Context:
+    """The same context, pushing through the loop: the socket of a face belongs to it."""
+    return msgspec.structs.replace(context, through=anyio.from_thread.run_sync)

@@ -21,11 +21,14 @@ from remit.policy.tool_names import is_sure, names_for, sure_name
 
 log = structlog.get_logger()
 
+Kind = Literal["event", "capability"]
 MOST_OF_ONE = 4_096
 """Names that are kept of one caller."""
 MOST_IN_ALL = 400_000
 _REMEMBERED = 2_000
 """Callers whose names are in memory; those of others are read again."""
+_MOST_USES = 10_000
+"""Uses of old names that are remembered; after that the log is told anew."""
 _INSERT = "INSERT INTO tool_name (owner, event, name) VALUES (?, ?, ?)"
 
 
@@ -191,11 +194,6 @@ def _names_full(limit: int) -> LimitError:
     )
 
 
-Kind = Literal["event", "capability"]
-_MOST = 10_000
-"""Uses that are remembered; after that the log is told anew."""
-
-
 class OldNames:
     """Remembers who was written down with which name."""
 
@@ -207,7 +205,7 @@ class OldNames:
         """Take note of a use; answers the warning for the one who used it."""
         use = (principal, kind, old)
         if use not in self._logged:
-            if len(self._logged) >= _MOST:
+            if len(self._logged) >= _MOST_USES:
                 self._logged.clear()
             self._logged.add(use)
             log.warning("old_name_used", principal=principal, kind=kind, old=old, new=new)

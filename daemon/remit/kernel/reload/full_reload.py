@@ -15,11 +15,11 @@ from remit.model.principal import Cause
 from remit.model.schema import bounded
 from remit.policy.plan import Plan
 
+log = structlog.get_logger()
+
 MOST_ERRORS = 1_000
 """More would not fit into a message."""
 _MOST_NAMES = 100
-
-
 NO_CHANGE = Plan({}, 0)
 
 
@@ -158,9 +158,6 @@ async def reload_everything(
         problems=tuple(wrong),
         failures=tuple(failures),
     )
-
-
-log = structlog.get_logger()
 
 
 class ProblemLog:

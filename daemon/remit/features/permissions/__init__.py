@@ -7,6 +7,7 @@ FEATURE = Feature(
     events=(
         "remit.features.permissions.check",
         "remit.features.permissions.profiles",
+        "remit.features.permissions.drafts",
         "remit.features.permissions.capabilities",
     ),
 )

@@ -128,7 +128,7 @@ def _without_last_heading(text: str) -> str:
 # Putting several texts into one room, so that none takes the place of the others.
 
 
-class Entry(msgspec.Struct, frozen=True):
+class Cuttable(msgspec.Struct, frozen=True):
     """A text that wants room; `cut` makes it fit a number of tokens, or gives None."""
 
     id: str
@@ -146,7 +146,7 @@ class Packed(msgspec.Struct, frozen=True):
 
 
 def packed(
-    head: str, joint: str, entries: Sequence[Entry], room: int, counter: TokenCounter
+    head: str, joint: str, entries: Sequence[Cuttable], room: int, counter: TokenCounter
 ) -> Packed:
     """The entries under their heading, sharing the room; those without a place are named."""
     left = list(entries)
@@ -167,7 +167,7 @@ def packed(
 
 
 def _placed(
-    head: str, joint: str, entries: Sequence[Entry], room: int, counter: TokenCounter
+    head: str, joint: str, entries: Sequence[Cuttable], room: int, counter: TokenCounter
 ) -> list[str | None]:
     """The text of each within its fair share of the room; None where even a part has no place."""
     room = max(room - counter.count(head), 0)

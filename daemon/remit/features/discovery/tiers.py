@@ -14,7 +14,7 @@ import msgspec
 
 from remit.errors import DefinitionError
 from remit.features.discovery.counting import TokenCounter
-from remit.features.discovery.cutting import Entry, Packed, fitted, packed, shortened_to
+from remit.features.discovery.cutting import Cuttable, Packed, fitted, packed, shortened_to
 from remit.features.discovery.questions import MAX_HITS, Budgets
 from remit.features.discovery.texts import (
     LABEL,
@@ -204,7 +204,7 @@ def _shown(view: "View", hits: Sequence["Hit"], top_k: int) -> Iterator[tuple[in
 
 def _lines(
     view: "View", texts: Texts, shown: Sequence[tuple[int, "Hit"]], counter: TokenCounter
-) -> list[Entry]:
+) -> list[Cuttable]:
     """A summary line for each hit, under its id where two have one name."""
     lines = [_line(view, texts, hit.row) for _number, hit in shown]
     alike = Counter(line.name for line in lines)
@@ -213,7 +213,7 @@ def _lines(
         name = f"{number}. " if number else f"+ with {_parent(view, hit)}: "
         name += line.name if alike[line.name] == 1 else line.full_name
         entries.append(
-            Entry(
+            Cuttable(
                 view.index.descriptors[hit.row].id,
                 line.text(name),
                 partial(_short_line, name, line, counter),
@@ -252,10 +252,10 @@ def _details(
     budgets: Budgets,
     counter: TokenCounter,
     content: Callable[[Descriptor], str],
-) -> tuple[list[Entry], list[Skipped]]:
+) -> tuple[list[Cuttable], list[Skipped]]:
     """The full texts of the best that can be read."""
     texts = texts_of(view.index)
-    entries: list[Entry] = []
+    entries: list[Cuttable] = []
     unread: list[Skipped] = []
     for _number, hit in _shown(view, hits, max(budgets.top_k, budgets.top_n)):
         if len(entries) >= budgets.top_n:
@@ -270,7 +270,7 @@ def _details(
             unread.append(Skipped(descriptor.id, "detail", _why(error)))
             continue
         cut = partial(_short_detail, f"{view.way} {one_line(descriptor.id)}", text, counter)
-        entries.append(Entry(descriptor.id, text, cut))
+        entries.append(Cuttable(descriptor.id, text, cut))
     return entries, unread
 
 

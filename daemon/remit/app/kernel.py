@@ -20,7 +20,8 @@ from remit.kernel.authority.store import PrincipalRows
 from remit.kernel.bus.delivery import Delivery
 from remit.kernel.dispatch.bills import BillRows, Bills
 from remit.kernel.dispatch.context import Kernel
-from remit.kernel.dispatch.limits import DENIALS_PER_MINUTE, Counters, RateLimiter
+from remit.kernel.dispatch.counters import Counters
+from remit.kernel.dispatch.limits import DENIALS_PER_MINUTE, RateLimiter
 from remit.kernel.dispatch.tool_names import CallerNames, NameRows, OldNames
 from remit.kernel.feature import Feature, Setup, Startup
 from remit.kernel.reload.full_reload import Outcome

@@ -14,7 +14,6 @@ import msgspec
 from remit.cli.commands import as_invoked, invoked_as
 from remit.errors import DefinitionError, Problem, RemitError
 
-YES = 0
 NO = 1
 BAD_INPUT = 2
 UNREACHABLE = 3

@@ -1,9 +1,9 @@
-"""Calls under way and counts since the start: who is full, who is ended, and what is forgotten."""
+"""Calls under way: who is full, and who is ended."""
 
 import anyio
 import pytest
 
-from remit.kernel.dispatch.limits import MOST_TALLIES, Counters, Running
+from remit.kernel.dispatch.limits import Running
 
 
 async def held(running: Running, name: str, ended: list[str], mark: str = "") -> None:
@@ -67,27 +67,3 @@ async def test_a_call_that_fails_gives_its_place_back(running: Running) -> None:
 @pytest.fixture
 def running() -> Running:
     return Running(2)
-
-
-def test_a_denial_counts_for_the_daemon_and_for_whoever_is_known() -> None:
-    counters = Counters()
-    tally = counters.begin("ann")
-    counters.deny("ann")
-    counters.deny("a stranger")
-    assert (counters.denied, tally.denied) == (2, 1)
-    assert set(counters.by_caller) == {"ann"}
-
-
-def test_those_who_came_first_make_room_for_newcomers() -> None:
-    counters = Counters()
-    for number in range(MOST_TALLIES + 1):
-        counters.begin(f"n{number}")
-    assert len(counters.by_caller) == MOST_TALLIES // 2 + 1
-    assert "n0" not in counters.by_caller
-    assert f"n{MOST_TALLIES}" in counters.by_caller
-    assert f"n{MOST_TALLIES - 1}" in counters.by_caller
-
-
-def test_two_daemons_in_a_process_do_not_share_their_counts() -> None:
-    Counters().by_event["a:b"] = 1
-    assert Counters().by_event == {}

@@ -30,7 +30,7 @@ from remit.faces.zmq.router import (
     remove_file,
 )
 from remit.kernel.dispatch.call import Directory, Door
-from remit.kernel.dispatch.limits import Load
+from remit.kernel.dispatch.counters import Load
 from remit.model.event import Notice
 
 log = structlog.get_logger()

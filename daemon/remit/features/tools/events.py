@@ -8,7 +8,7 @@ from remit import __version__
 from remit.features.tools.formats import TextFormat, describe_event, example, one_line, parameters
 from remit.kernel.dispatch.bills import Kind
 from remit.kernel.dispatch.context import Context
-from remit.kernel.dispatch.limits import Load
+from remit.kernel.dispatch.counters import Load
 from remit.kernel.dispatch.registry import event_handler
 from remit.kernel.dispatch.tool_list import shown_tools, tool_list
 from remit.kernel.dispatch.visibility import unseen

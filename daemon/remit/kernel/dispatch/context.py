@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from remit.kernel.authority.session_manager import SessionManager
     from remit.kernel.bus.delivery import Delivery
     from remit.kernel.dispatch.bills import Bills
-    from remit.kernel.dispatch.limits import Counters, Load, RateLimiter, Traffic
+    from remit.kernel.dispatch.counters import Counters, Load, Traffic
+    from remit.kernel.dispatch.limits import RateLimiter
     from remit.kernel.dispatch.tool_list import Documented
     from remit.kernel.dispatch.tool_names import CallerNames, Kind, OldNames
     from remit.kernel.reload.full_reload import ReloadPart

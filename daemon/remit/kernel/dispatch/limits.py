@@ -1,16 +1,11 @@
-"""What callers use: how much of their limits, what of it runs now, and the counts since the start.
-
-Counts are plain integers, because the hot path pays for each.
-"""
+"""Limits of callers: calls and denials a minute, and how many of their calls run at once."""
 
 import math
 from collections import deque
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from typing import Protocol
 
 import anyio
-import msgspec
 
 from remit.model.limits import Limits
 
@@ -19,7 +14,6 @@ _SOON = 0.1
 _ROUNDING = 1e-6
 _SWEEP_AT = 1024
 DENIALS_PER_MINUTE = 600
-MOST_TALLIES = 20_000
 
 
 class RateLimiter:
@@ -164,61 +158,3 @@ class Running:
         for scope in scopes:
             scope.cancel()
         return len(scopes)
-
-
-class Tally(msgspec.Struct, eq=False):
-    """Counts of one caller."""
-
-    calls: int = 0
-    denied: int = 0
-
-
-class Counters(msgspec.Struct, eq=False):
-    """Counts of the dispatcher."""
-
-    started_at: float = 0.0
-    requests: int = 0
-    denied: int = 0
-    failed: int = 0
-    internal_errors: int = 0
-    timeouts: int = 0
-    cancelled: int = 0
-    by_event: dict[str, int] = {}
-    by_caller: dict[str, Tally] = {}
-
-    def begin(self, caller: str) -> Tally:
-        """Start to count for somebody; those who came first make room when there are too many."""
-        if len(self.by_caller) >= MOST_TALLIES:
-            for name in list(self.by_caller)[: MOST_TALLIES // 2]:
-                del self.by_caller[name]
-        found = self.by_caller[caller] = Tally()
-        return found
-
-    def deny(self, caller: str) -> None:
-        """Count a denial."""
-        self.denied += 1
-        tally = self.by_caller.get(caller)
-        if tally is not None:
-            tally.denied += 1
-
-
-class Traffic(Protocol):
-    """Counts of a face."""
-
-    clients: int
-    """Connections that are open."""
-    dropped: int
-    """Pushed events and answers that clients missed because they read too slowly."""
-    evicted: int
-    """Connections that were cut, of revoked clients and of those that never read."""
-    crowded: int
-    """Connections that were refused because there were too many."""
-    silenced: int
-    """Connections that said nothing and lost their place to others."""
-
-
-class Load(msgspec.Struct, frozen=True):
-    """What one principal leaves unread on its connections."""
-
-    queue: int = 0
-    dropped: int = 0

@@ -284,7 +284,7 @@ def leave(code: int = 0) -> None:
 
 
 class Keys(msgspec.Struct, frozen=True):
-    """What the daemon needs of its keys: its own secret, and the public half of the operator's."""
+    """The keys of a daemon: its own pair, and the public half of the operator's."""
 
     server_secret: str
     server_public: str

@@ -46,7 +46,7 @@ _LEVELS = 4
 
 
 class ScanResult(msgspec.Struct, frozen=True):
-    """What was looked at, and what was found, in order of place."""
+    """The result of a scan: the subjects, and the alarms in order of place."""
 
     alarms: tuple[Alarm, ...]
     subjects: dict[str, int]

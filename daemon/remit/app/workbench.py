@@ -38,7 +38,7 @@ _MOST_NAMED = 5
 
 
 class Source(msgspec.Struct, frozen=True):
-    """What an answer about permissions was computed from."""
+    """The definitions and decisions that an answer about permissions was computed from."""
 
     kind: Literal["daemon", "files"]
     revision: int

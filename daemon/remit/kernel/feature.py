@@ -31,7 +31,7 @@ _ENTRY_POINTS_LIMIT = 65_536
 
 
 class Feature(msgspec.Struct, frozen=True, kw_only=True):
-    """What is imported of a feature, and when; naming it here costs nothing."""
+    """The modules of a feature by name; importing this imports none of them."""
 
     name: str
     events: tuple[str, ...] = ()
@@ -51,7 +51,7 @@ class Feature(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Startup(msgspec.Struct, eq=False):
-    """What a daemon starts from, before its first revision is compiled."""
+    """The state of a daemon that starts, before its first revision is compiled."""
 
     settings: "Settings"
     database: "Database"
@@ -74,7 +74,7 @@ class Startup(msgspec.Struct, eq=False):
 
 
 class Setup(msgspec.Struct, frozen=True, kw_only=True):
-    """How a feature opens, in the order in which a daemon starts; each step may be left out."""
+    """The steps by which a feature opens, in the order of a start; each may be left out."""
 
     restore: Callable[[Startup], Awaitable[None]] | None = None
     """Before the definitions compile: what outlived the last run and decides about the first

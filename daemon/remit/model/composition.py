@@ -81,7 +81,7 @@ class Flag(msgspec.Struct, frozen=True):
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):
-    """What one component says; the short form is a part without a condition."""
+    """The content of one component; the short form is a part without a condition."""
 
     when: tuple[Condition, ...] = ()
     flags: tuple[Flag, ...] = ()

@@ -31,7 +31,7 @@ class Parameter(msgspec.Struct, frozen=True):
 
 
 class SourceRef(msgspec.Struct, frozen=True):
-    """Where a descriptor comes from, so that the rest of it can be read on demand."""
+    """The source of a descriptor, so that the rest of it can be read on demand."""
 
     kind: SourceKind
     place: Place | None = None

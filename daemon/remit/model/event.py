@@ -196,7 +196,7 @@ def make_universe(specs: Iterable[EventSpec]) -> Universe:
 
 
 class Denial(msgspec.Struct, frozen=True):
-    """What was denied to whom.
+    """A denial: the principal, the event and the reason.
 
     Denials of one `group` are repeats of each other; `item` is what may differ between them. Both
     are the event when they are empty.

@@ -86,7 +86,7 @@ class LauncherText(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PlacedLaunch(msgspec.Struct, frozen=True):
-    """What a profile starts once its variables have values, and where that is written."""
+    """The process of a profile once its variables have values, with its place."""
 
     launch: Launch
     place: Place

@@ -65,7 +65,7 @@ class Bearer(msgspec.Struct, frozen=True):
 
 
 class Cause(msgspec.Struct, frozen=True):
-    """Why there is another revision, and who wanted it."""
+    """The cause of a revision: the reason, and who wanted it."""
 
     what: Literal[
         "files_edited",
@@ -89,7 +89,7 @@ class CapabilityChoice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class AgentSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """What an agent was spawned with; everything here survives a restart."""
+    """The specification of an agent; everything here survives a restart."""
 
     profile: str = ""
     """Empty: only what is always included, or what the parent holds when `inherit` is set."""

@@ -89,7 +89,7 @@ class Definitions(msgspec.Struct, frozen=True):
 
 
 class CompiledRuntimeCapability(msgspec.Struct, frozen=True):
-    """What a runtime capability could give; `policy/delegate.py` says when."""
+    """A compiled runtime capability; `policy/delegate.py` says when it gives anything."""
 
     capability: Capability
     author: str

@@ -27,7 +27,7 @@ _CHANGES = "\0changes"
 
 
 class Excess(msgspec.Struct, frozen=True):
-    """What somebody would hold beyond the one who gives it."""
+    """The events and tools that somebody would hold beyond the one who gives them."""
 
     events: tuple[str, ...]
     claude_tools: tuple[str, ...]

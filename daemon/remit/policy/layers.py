@@ -24,7 +24,7 @@ Environment = Mapping[str, Scalar]
 
 
 class Layer(msgspec.Struct, frozen=True):
-    """What a profile says once all it builds on is merged in."""
+    """A profile with all that it builds on merged in."""
 
     flags: Mapping[str, Flag] = {}
     """By the id of the capability, whatever name the flag was written by."""

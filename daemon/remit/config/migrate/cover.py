@@ -33,7 +33,7 @@ class Star(msgspec.Struct, frozen=True):
 
 
 class Need(msgspec.Struct, frozen=True):
-    """What is to be covered, and by what."""
+    """A cover problem: the things that are wanted, and the pieces that may cover them."""
 
     wanted: int
     pieces: Mapping[str, Piece]

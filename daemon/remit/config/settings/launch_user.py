@@ -19,7 +19,7 @@ _DIRECTORY_MODE = 0o711
 
 
 class LaunchUser(msgspec.Struct, frozen=True):
-    """Whom a process is given to before it becomes its command."""
+    """The user that a launched process runs as."""
 
     name: str
     uid: int

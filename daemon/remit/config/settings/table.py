@@ -14,7 +14,7 @@ from remit.model.launch import LaunchEntry
 
 
 class Origin(msgspec.Struct, frozen=True):
-    """Where a value came from: a flag, a variable, `file:line`, or `default`."""
+    """The source of a value: a flag, a variable, `file:line`, or `default`."""
 
     kind: Literal["flag", "environment", "file", "default"]
     where: str

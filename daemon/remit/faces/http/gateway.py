@@ -36,7 +36,7 @@ _OBJECT_HINT = 'send one JSON object, as in {"key": "a"}'
 
 
 class Probes(msgspec.Struct, frozen=True):
-    """What the daemon tells of itself to callers without a token."""
+    """The state of the daemon for callers without a token."""
 
     problems: Callable[[], Awaitable[list[str]]]
     """What keeps it from serving as it should."""
@@ -188,7 +188,7 @@ class Exchange:
 
 
 class BodyQuota:
-    """How many bytes of bodies are held for each caller, from the first one read to the answer."""
+    """Bytes of bodies in memory for each caller, from the first one read to the answer."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit

@@ -116,7 +116,7 @@ class LineReader:
 
 
 class LineWriter:
-    """Where messages go; a host that does not read makes us wait, not grow."""
+    """A bounded writer of messages: a host that does not read makes us wait, not grow."""
 
     def __init__(self, descriptor: int) -> None:
         self.gone = anyio.Event()

@@ -19,7 +19,7 @@ Asked = dict[str, bool] | tuple[str | CapabilityChoice, ...]
 
 
 class Choice(msgspec.Struct, frozen=True):
-    """What was asked for, checked; the order is that of the request."""
+    """The capabilities of a request, checked and in its order."""
 
     capabilities: dict[str, bool]
     configs: dict[str, dict[str, Any]]

@@ -50,7 +50,7 @@ MAX_DEPTH = 32
 
 
 class Offer(msgspec.Struct, frozen=True, eq=False):
-    """What an agent will hold, and what was cut to get there."""
+    """The grant that an agent will get, and the excess that was cut from it."""
 
     grant: Grant
     cut: Excess | None

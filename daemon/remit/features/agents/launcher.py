@@ -49,7 +49,7 @@ _ENDED = ".ended-"
 
 
 class Status(msgspec.Struct):
-    """How a process is doing."""
+    """The state of a process."""
 
     state: State = "running"
     pid: int | None = None

@@ -71,7 +71,7 @@ def entry_of(gathered: "Gathered", id_: str) -> Descriptor | None:
 
 
 class Restored(msgspec.Struct, frozen=True, eq=False):
-    """What an earlier run had loaded, brought in again."""
+    """The extensions of an earlier run, loaded again."""
 
     table: HandlerTable
     brought: dict[str, LoadedModule]
@@ -157,7 +157,7 @@ async def _recall(store: BlobRows) -> list[Remembered]:
 
 
 class Loaded(msgspec.Struct, frozen=True):
-    """How a load or an unload ended."""
+    """The outcome of a load or an unload."""
 
     outcome: Outcome
     events: frozenset[str]

@@ -31,7 +31,7 @@ _BELOW_NOTHING = ("", "")
 
 
 class FileLimits(Service, msgspec.Struct, frozen=True, kw_only=True):
-    """How much one session may keep; `areas` is how many sessions of one owner may keep files."""
+    """The quota of one session; `areas` is how many sessions of one owner may keep files."""
 
     size: int = 524_288
     count: int = 10_000

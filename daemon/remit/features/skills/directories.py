@@ -63,7 +63,7 @@ class Override(msgspec.Struct, frozen=True):
 
 
 class DirectoryScan(msgspec.Struct, frozen=True):
-    """What the directories hold; no two descriptors have one id."""
+    """The descriptors that were found in directories, each id once, and the problems."""
 
     descriptors: tuple[Descriptor, ...] = ()
     problems: tuple[Problem, ...] = ()

@@ -122,7 +122,7 @@ class OmittedFile(msgspec.Struct, frozen=True):
 
 
 class Paths(msgspec.Struct, frozen=True):
-    """What a folder holds, by path from it on, with `/` between."""
+    """The files of a folder by relative POSIX path, and those that are left out."""
 
     files: tuple[str, ...]
     left_out: tuple[OmittedFile, ...] = ()

@@ -23,7 +23,7 @@ Version = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class StateLimits(Service, msgspec.Struct, frozen=True):
-    """What the settings allow."""
+    """Limits of the shared state, as the settings say."""
 
     value_bytes: int = 262_144
     """The size of one value."""

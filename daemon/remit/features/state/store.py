@@ -79,7 +79,7 @@ class StatePage(msgspec.Struct, frozen=True):
 
 
 class StateQuota(msgspec.Struct, frozen=True):
-    """How much of the shared state is, or may be, somebody's: what it wrote last. None: any.
+    """Keys and bytes of one owner, in use or as a limit; None: no limit.
 
     `bytes` are those of keys and values.
     """
@@ -200,7 +200,7 @@ def _floor(connection: Connection) -> int:
 
 
 class OwnedValue(msgspec.Struct, frozen=True):
-    """What is under a key before a write; version 0: nothing."""
+    """The owner, size and version of a key before a write; version 0: there is none."""
 
     version: int = 0
     owner: str = ""

@@ -250,7 +250,7 @@ _SEARCHES: dict[str, Callable[[], dict[str, Any]]] = {
 
 
 class ToolServer(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How the host starts the server of our tools; nothing here may be a secret."""
+    """The command by which a host starts our MCP server; nothing in it may be a secret."""
 
     command: str
     args: tuple[str, ...]

@@ -43,7 +43,7 @@ _NEW_MODE = 0o600
 
 
 class UpstreamFile(msgspec.Struct, frozen=True):
-    """What a file says, and what is wrong with it; with an error in it nothing of it counts."""
+    """A parsed upstreams.yaml with its problems; with an error in it nothing of it counts."""
 
     upstreams: tuple[Upstream, ...] = ()
     problems: tuple[Problem, ...] = ()

@@ -35,7 +35,7 @@ _LONGEST = 32
 
 
 class HostFile(msgspec.Struct, frozen=True):
-    """What a host's file says about servers; nothing of it is checked yet."""
+    """The servers in a host's file, not checked yet."""
 
     servers: Mapping[str, Any]
     inputs: Mapping[str, str] = {}
@@ -124,7 +124,7 @@ class ImportObstacle(msgspec.Struct, frozen=True):
 
 
 class HostImport(msgspec.Struct, frozen=True):
-    """What becomes of a host's file."""
+    """The result of an import: the servers that are taken over, and those that are not."""
 
     taken: tuple[ImportedServer, ...] = ()
     skipped: tuple[ImportObstacle, ...] = ()

@@ -221,7 +221,7 @@ HEADERS = HeadersKind(
 
 
 class UrlKind(TextKind, frozen=True):
-    """Where a server listens."""
+    """The URL of a server."""
 
     def read(self, node: Node, report: Report) -> Any:
         """Read an address; what is open to listeners on the way is warned of."""

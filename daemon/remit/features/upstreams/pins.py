@@ -30,7 +30,7 @@ Status = Literal["trusted", "pending", "rejected"]
 class Pin(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
 ):
-    """What was decided about one tool, and what waits."""
+    """The decision about one tool, and the definition that waits for one."""
 
     segment: str
     """The part of its event's name that stands for it; it never changes."""
@@ -85,7 +85,7 @@ class KnownServer(
 
 
 class Pins(msgspec.Struct, frozen=True):
-    """What the files of all servers say, and what is wrong with them."""
+    """The pins of all servers, and the problems of their files."""
 
     known: Mapping[str, KnownServer] = {}
     problems: tuple[Problem, ...] = ()

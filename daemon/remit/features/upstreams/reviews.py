@@ -61,7 +61,7 @@ class ToolDecision(msgspec.Struct, frozen=True):
 
 
 class DecidedTools(NamedTuple):
-    """What was decided about."""
+    """The tools that a decision was about."""
 
     server: "UpstreamServer"
     tools: list[str]

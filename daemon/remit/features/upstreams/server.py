@@ -40,7 +40,7 @@ Read = Callable[[], tuple[Upstream, ...]]
 
 
 class UpstreamServer:
-    """What is known of a server, and the task that keeps its client."""
+    """An upstream server at run time: its entry, its pins, and the task that keeps its client."""
 
     def __init__(self, upstream: Upstream, known: KnownServer, *, problem: str = "") -> None:
         self.upstream = upstream
@@ -245,7 +245,7 @@ class RestoredServers(msgspec.Struct, frozen=True, eq=False):
 
 
 class UpstreamSources(msgspec.Struct, frozen=True, eq=False):
-    """Where upstream servers are written down and their pins kept, and how one is reached."""
+    """The sources of upstream servers: their file, the folder of pins, and a factory of clients."""
 
     read: Read
     folder: Path

@@ -33,7 +33,7 @@ log = structlog.get_logger()
 
 
 class WebAccess(Service, msgspec.Struct, frozen=True):
-    """What the operator lets the daemon ask, whoever the caller is."""
+    """The hosts that the operator lets the daemon fetch from, whoever the caller is."""
 
     hosts: HostRules = HostRules()
     private: bool = False

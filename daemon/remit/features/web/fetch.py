@@ -235,7 +235,7 @@ class Body:
 
 
 class Bounds(msgspec.Struct, frozen=True):
-    """How long and how much."""
+    """Bounds on the time and the size of a fetch."""
 
     first_byte: float = 1.0
     """Seconds of a hop until its head is there: name, connection, handshake and all."""

@@ -63,7 +63,7 @@ class AuditRow(msgspec.Struct, frozen=True):
 
 
 class AuditWhere(TypedDict, total=False):
-    """What rows of the log must be like. None asks nothing, times are inclusive."""
+    """A filter for rows of the log. None matches every row, times are inclusive."""
 
     principal: str | None
     event: str | None  # one name, or the start of many and a '*'
@@ -82,7 +82,7 @@ class AuditPage(msgspec.Struct, frozen=True):
 
 
 class AuditVerdict(msgspec.Struct, frozen=True):
-    """Whether the chain is whole.
+    """The result of proving the chain.
 
     `rows` were proved before the end or the first broken row, which is `first_bad`; `problem` says
     what is wrong with it. `head` is the hash of the newest proved row: note it elsewhere, and a
@@ -99,7 +99,7 @@ class AuditVerdict(msgspec.Struct, frozen=True):
 
 
 class AuditHead(msgspec.Struct, frozen=True):
-    """What vouches for the end of the log from outside of it.
+    """The record of the last row that is kept outside of the log.
 
     The log had a row `seq` with `hash`. Archives begin behind row `base`, with its hash. A head is
     kept since row `since`: nobody vouches for what was cut off before. `problem` says what does not

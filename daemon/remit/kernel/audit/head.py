@@ -33,7 +33,7 @@ _PERSON = b"remit.audit.head"
 
 
 class Head(msgspec.Struct, frozen=True):
-    """What the file says.
+    """The content of the file.
 
     The newest row is `seq` with `hash`. `is_closed` means that no row came behind it while it was
     written. Archives must begin behind row `base_seq`, whose hash is `base_hash`. Heads are kept

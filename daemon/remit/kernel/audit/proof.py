@@ -33,7 +33,7 @@ _FILES = "*.jsonl"
 
 
 class ArchiveVerdict(msgspec.Struct, frozen=True):
-    """Whether the archived rows are whole, and where the log has to go on."""
+    """The result of proving the archives, and the row behind which the log has to go on."""
 
     files: int = 0
     rows: int = 0

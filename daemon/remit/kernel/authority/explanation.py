@@ -24,7 +24,7 @@ from remit.policy.resolve import grant_everything
 
 
 class Cut(msgspec.Struct, frozen=True):
-    """What takes from an agent what its own rules allow."""
+    """The ancestor or session that takes from an agent what its own rules allow."""
 
     ancestor: str | None = None
     session: str | None = None

@@ -137,7 +137,7 @@ class Pair(msgspec.Struct, frozen=True, order=True):
 
 
 class Decision(msgspec.Struct, frozen=True):
-    """What was decided about a pair, last."""
+    """The latest decision about a pair."""
 
     status: ReviewStatus
     scope: Scope | None

@@ -15,7 +15,7 @@ Subscriber = TypeVar("Subscriber", bound=Hashable)
 
 
 class Subscriptions(msgspec.Struct):
-    """What one subscriber asked for."""
+    """The patterns and channels of one subscriber."""
 
     patterns: dict[str, EventPattern] = {}
     channels: set[str] = set()
@@ -27,7 +27,7 @@ class Subscriptions(msgspec.Struct):
 
 
 class LocalBus(Generic[Subscriber]):
-    """Who hears which events and channels."""
+    """Subscribers by event pattern and by channel."""
 
     def __init__(self) -> None:
         self._subscriptions: dict[Subscriber, Subscriptions] = {}

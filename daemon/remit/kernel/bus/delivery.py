@@ -39,7 +39,7 @@ class Connection(Protocol):
 
 
 class Post(Protocol):
-    """How a face carries notices; it never waits."""
+    """The side of a face that sends notices; it never waits."""
 
     def deliver(self, connection: Any, notice: Notice) -> bool:
         """Send a notice on one connection; False when it is gone or full: nobody gets it."""

@@ -72,7 +72,7 @@ WHERE principal = ? ORDER BY number DESC LIMIT ?
 
 
 class Bill(msgspec.Struct):
-    """What somebody was shown since the daemon started, and what everything would have cost."""
+    """Tokens that a principal was shown since the start, and what everything would have cost."""
 
     turns: int = 0
     sent: int = 0
@@ -92,7 +92,7 @@ class _Turn(msgspec.Struct):
 
 
 class BillDay(msgspec.Struct, frozen=True):
-    """What one kind of text cost somebody on a day, in tokens."""
+    """The tokens of one principal, day and kind of text."""
 
     principal: str
     day: int
@@ -105,7 +105,7 @@ class BillDay(msgspec.Struct, frozen=True):
 
 
 class BillTurn(msgspec.Struct, frozen=True):
-    """What somebody was shown for one request, in tokens."""
+    """The tokens of one turn of a principal."""
 
     principal: str
     number: int
@@ -117,7 +117,7 @@ class BillTurn(msgspec.Struct, frozen=True):
 
 
 class BillBounds(msgspec.Struct, frozen=True):
-    """What is kept of bills; the oldest goes first."""
+    """Bounds on the rows of bills; the oldest goes first."""
 
     first_day: int
     first_turn: int
@@ -127,7 +127,7 @@ class BillBounds(msgspec.Struct, frozen=True):
 
 
 class BillRows(Rows):
-    """What was put before models. It outlives an agent; a newcomer of that name begins anew."""
+    """The rows of bills. They outlive an agent; a newcomer of its name begins anew."""
 
     async def bill_add(
         self, days: Sequence[BillDay], turns: Sequence[BillTurn], bounds: BillBounds

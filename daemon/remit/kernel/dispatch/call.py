@@ -50,7 +50,7 @@ class Job(Protocol):
 
 
 class Door(Protocol):
-    """What a face needs of the dispatcher."""
+    """The side of the dispatcher that faces call."""
 
     def submit(self, call: Call) -> Answer | Job:
         """Answer at once, or hand back the job that will. Never raises."""

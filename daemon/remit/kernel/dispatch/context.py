@@ -43,7 +43,7 @@ MAX_DEPTH = 16
 
 
 class Onward(Protocol):
-    """Where a handler sends its own calls: the same door that its caller came through."""
+    """The dispatcher as handlers call it: the same door that their caller came through."""
 
     async def ask(
         self,

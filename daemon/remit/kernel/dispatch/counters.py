@@ -62,7 +62,7 @@ class Traffic(Protocol):
 
 
 class Load(msgspec.Struct, frozen=True):
-    """What one principal leaves unread on its connections."""
+    """The messages that one principal has not read on its connections."""
 
     queue: int = 0
     dropped: int = 0

@@ -53,7 +53,7 @@ INJECTED: Mapping[type, Callable[[Context], Any]] = {
 
 
 class Shape(msgspec.Struct, frozen=True):
-    """How a request becomes a call of the function."""
+    """The binding of request fields and services to the parameters of the function."""
 
     request_type: type[msgspec.Struct]
     data_parameter: str | None

@@ -14,7 +14,7 @@ from remit.text.words import token_weight, tokens_in
 
 
 class ToolParts(msgspec.Struct, frozen=True):
-    """What a tool list says about a handler, all but its name and whether it is pinned.
+    """The description of a handler in a tool list, all but its name and whether it is pinned.
 
     Made once for each handler: a host asks for its list after every change, and for each turn.
     """
@@ -29,7 +29,7 @@ class ToolParts(msgspec.Struct, frozen=True):
 
 
 class Documented(Protocol):
-    """What is known about a handler besides how to call it."""
+    """The documentation of a handler: its event, texts and schemas."""
 
     @property
     def spec(self) -> EventSpec:

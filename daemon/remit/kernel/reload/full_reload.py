@@ -24,7 +24,7 @@ NO_CHANGE = Plan({}, 0)
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """How a reload ended. With problems nothing changed, and the old revision is marked stale."""
+    """The outcome of a reload. With problems nothing changed, and the revision is marked stale."""
 
     changed: bool
     revision: int
@@ -41,7 +41,7 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """What came, went and changed of one kind of file. Every list is sorted."""
+    """The names that were added, removed and changed of one kind of file. Every list is sorted."""
 
     total: int = 0
     added: tuple[str, ...] = ()
@@ -87,7 +87,7 @@ Reading = Callable[[Cause], Awaitable[Difference]]
 
 
 class ReloadPart(msgspec.Struct, frozen=True):
-    """What a full reload reads beside the definitions."""
+    """Something that a full reload reads beside the definitions."""
 
     name: str
     begin: Callable[[], Reading]
@@ -97,7 +97,7 @@ class ReloadPart(msgspec.Struct, frozen=True):
 
 
 class FullReload(msgspec.Struct, frozen=True, kw_only=True):
-    """How a reload of everything ended; a part that failed is as it was before."""
+    """The outcome of a reload of everything; a part that failed is as it was before."""
 
     outcome: Outcome | None
     parts: dict[str, Difference]

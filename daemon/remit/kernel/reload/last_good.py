@@ -58,7 +58,7 @@ class _StoredGrants(msgspec.Struct, frozen=True):
 
 
 class LastRun(msgspec.Struct, frozen=True, eq=False):
-    """What an earlier run left; a part that is missing or damaged is None."""
+    """The stored state of an earlier run; a part that is missing or damaged is None."""
 
     revision: int = 0
     files: Files | None = None

@@ -34,7 +34,7 @@ _SHOWN_NAME = 80
 
 
 class ToolList(msgspec.Struct, frozen=True):
-    """What was listed, and what of it was left out."""
+    """The tools of a list, and those that were left out."""
 
     taken: tuple[UpstreamTool, ...]
     left_out: int

@@ -84,7 +84,7 @@ class CallOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Health(msgspec.Struct, frozen=True, kw_only=True):
-    """How a server is. `since` is when it came into this state, by the clock of the client."""
+    """The health of a server. `since` is when this state began, by the clock of the client."""
 
     state: State = "idle"
     reason: str = ""
@@ -104,7 +104,7 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ClientLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """How much of an upstream server is taken."""
+    """Bounds on what an upstream server may send."""
 
     message_bytes: int = 4 * 1024 * 1024
     """One message: a result, or one page of a list."""
@@ -159,7 +159,10 @@ class ListRequest:
 
 
 class Signals:
-    """It ended; its list may have changed. `wake` is set by either, and renewed by who waits."""
+    """Signals of a connection: it ended, or its list may have changed.
+
+    `wake` is set by either, and renewed by who waits.
+    """
 
     def __init__(self) -> None:
         self.wake = anyio.Event()
@@ -226,7 +229,7 @@ class SecretMasks:
 
 
 class Throttle:
-    """So much in a second, and not more: whoever writes faster waits for us.
+    """A rate limit in units a second: whoever writes faster waits for us.
 
     A server that floods us is slowed by its own full pipe, and costs no more than this.
     """
@@ -247,7 +250,7 @@ class Throttle:
 
 
 class ServerOutput:
-    """What a server prints on one stream, without secrets and bounded in length and number."""
+    """The output of a server on one stream, without secrets and bounded in length and number."""
 
     def __init__(self, log: Any, masks: SecretMasks, *, stream: str) -> None:
         self._log = log
@@ -291,11 +294,11 @@ class ServerOutput:
 
 
 class CannotStartError(Exception):
-    """Why a server cannot be started."""
+    """A server cannot be started; the text says why."""
 
 
 class HandshakeError(CannotStartError):
-    """It was started, and then there was no agreement."""
+    """The server was started, and the handshake failed."""
 
 
 class Environment(msgspec.Struct, frozen=True):
@@ -350,7 +353,7 @@ def command_line(upstream: Upstream, path: str) -> list[str]:
 
 
 class StartParameters(msgspec.Struct, frozen=True, kw_only=True):
-    """How a server is started, this time."""
+    """The entry, environment, bounds and outputs of one start of a server."""
 
     upstream: Upstream
     environment: Environment

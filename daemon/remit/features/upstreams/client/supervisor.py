@@ -67,7 +67,7 @@ class HandshakeMode:
 
 
 class RelistSchedule:
-    """How soon a change that the server tells is looked at."""
+    """The delay before the list is read again after the server says that it changed."""
 
     def __init__(self, limits: ClientLimits) -> None:
         self._usual = limits.relist_seconds
@@ -92,7 +92,7 @@ class RelistSchedule:
 
 
 class HealthMonitor:
-    """How a server is; whoever waits for another state is woken by each change."""
+    """The health of a server; each change of state wakes those who wait for one."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock

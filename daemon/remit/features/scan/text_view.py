@@ -15,6 +15,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import islice
+from string import ascii_lowercase
 from typing import Any
 from urllib.parse import unquote
 
@@ -60,7 +61,7 @@ HIDDEN_MARKS: tuple[HiddenMarkRule, ...] = (
 _DIRECTION = HiddenMarkRule(
     "hidden.direction", re.compile("[\u202a-\u202e\u2066-\u2069]"), 40, 50, 4
 )
-_TWINS_FEW, _TWINS_MANY, _TWINS_ENOUGH = 20, 45, 3
+_TWINS_FEW, _TWINS_MANY, _TWINS_ENOUGH = 20, 50, 3
 _ANY_MARK = re.compile(
     "[\x08\x1b\x9b\xad\u180e\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff"
     "\U000e0000-\U000e01ef]"
@@ -235,13 +236,20 @@ def _misspelt() -> Any:
 
 
 def _ways_to_misspell(word: str) -> Iterator[str]:
-    """Letters said twice, one left out, two neighbours changed about, one wrong in a long word."""
-    yield "".join(f"{letter}{{1,3}}" for letter in word)
-    for at in range(1, len(word) - 1):
-        yield word[:at] + word[at + 1 :]
-        yield word[:at] + word[at + 1] + word[at] + word[at + 2 :]
+    """A letter said twice, one left out, two neighbours changed about, one wrong in a long word.
+
+    None of them matches the word itself, which ordinary texts are full of.
+    """
+    for at, letter in enumerate(word):
+        before, after = word[:at], word[at + 1 :]
+        yield f"{before}{letter}{{2,3}}{after}"
+        if not before or not after:
+            continue
+        yield before + after
+        if after[0] != letter:
+            yield f"{before}{after[0]}{letter}{after[1:]}"
         if len(word) >= _LONG_WORD:
-            yield f"{word[:at]}[a-z]{word[at + 1 :]}"
+            yield f"{before}[{ascii_lowercase.replace(letter, '')}]{after}"
 
 
 @cache
@@ -306,6 +314,7 @@ MAX_CHUNKS = 64
 MAX_CHUNK = 65_536
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{20,}={0,2}")
 _HEX = re.compile(r"(?:\b|(?<=[g-zG-Z_]))(?:0x)?[0-9a-fA-F]{2}[ :,]?(?:[0-9a-fA-F]{2}[ :,]?){11,}")
+_BITS = re.compile(r"\b[01]{8}(?: ?[01]{8}){5,}")
 _ESCAPED_HEX = re.compile(
     r"\\(?:x[0-9a-fA-F]{2}(?:\\x[0-9a-fA-F]{2}){5,}|u00[0-9a-fA-F]{2}(?:\\u00[0-9a-fA-F]{2}){5,})"
 )
@@ -322,6 +331,7 @@ def decoded_chunks(text: str) -> Iterator[tuple[str, int]]:
         (_BASE64, "", _from_base64),
         (_HEX, "", _from_hex),
         (_ESCAPED_HEX, "\\", _from_hex),
+        (_BITS, "0", _from_bits),
         (_WORD, "%", unquote),
         (_LINE, "&", _from_entities),
     ):
@@ -359,6 +369,11 @@ def _from_base64(chunk: str) -> str:
 def _from_hex(chunk: str) -> str:
     digits = _NOT_HEX.sub("", chunk)
     return _text(bytes.fromhex(digits[: len(digits) // 2 * 2]))
+
+
+def _from_bits(chunk: str) -> str:
+    digits = chunk.replace(" ", "")
+    return _text(bytes(int(digits[at : at + 8], 2) for at in range(0, len(digits), 8)))
 
 
 def _text(data: bytes) -> str:

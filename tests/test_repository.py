@@ -193,7 +193,7 @@ def test_a_machine_without_python_is_told_the_fix(root: Path, tmp_path: Path, na
 
 # What none of these may exceed.
 SHAPE = {
-    "modules": 299,
+    "modules": 312,  # 299 without features/registry, which came after the house was built
     "lazy_own_imports": 15,
     "longest_chain": 14,
     "of_one_sibling": 29,

@@ -21,8 +21,8 @@ from tests.policy.catalogues import (
 from tests.policy.texts import compiled, event
 
 from remit.config.definitions.files import parse_definitions, read_files
-from remit.config.migrate.cover import MAX_EXACT, Need, Piece, cheapest, score
 from remit.config.migrate.migrate import ProfileMigration, migrate
+from remit.config.migrate.proof import MAX_EXACT, Need, Piece, cheapest, score
 from remit.model.composition import Composition, Condition, Part, Variable
 from remit.policy.catalogue import Catalogue, Definitions
 from remit.policy.compile import compile_definitions, resolve

@@ -10,8 +10,16 @@ from typing import Any
 
 import msgspec
 
-from remit.config.migrate.cover import Need, Piece, Star, cheapest
-from remit.config.migrate.proof import Kin, compile_beside, kin_of, prove_same
+from remit.config.migrate.proof import (
+    Kin,
+    Need,
+    Piece,
+    Star,
+    cheapest,
+    compile_beside,
+    kin_of,
+    prove_same,
+)
 from remit.model.composition import Composition, Flag, Part
 from remit.model.event import EventSpec, Universe, make_universe
 from remit.model.grant import Grant

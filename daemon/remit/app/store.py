@@ -5,6 +5,7 @@ from remit.features.capabilities.service import RuntimeCapabilityRows
 from remit.features.discovery.store import LessonRows
 from remit.features.files.store import FileRows
 from remit.features.messages.mailbox import MailRows
+from remit.features.registry.store import TrialRows
 from remit.features.reviews.store import ReviewRows
 from remit.features.state.store import StateRows
 from remit.kernel.audit.store import AuditRows
@@ -27,6 +28,7 @@ class Store(
     TokenRows,
     NameRows,
     BillRows,
+    TrialRows,
 ):
     """All rows, for plug-ins: `from remit import Store`. What is ours names the rows it needs.
 

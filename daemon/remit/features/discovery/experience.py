@@ -284,7 +284,14 @@ class Watch:
         self.waiting = experience.waiting
         """Empty when nobody asked: then there is nothing to watch, and that costs nothing."""
 
-    def answered(self, caller: str, session: str | None, event: str, code: str = "") -> None:
+    def answered(
+        self,
+        caller: str,
+        session: str | None,
+        event: str,
+        code: str = "",
+        _seconds: float | None = None,
+    ) -> None:
         """A call was answered, well or with an error code."""
         if (caller, session or "") not in self.waiting or event.startswith(_UPKEEP):
             return

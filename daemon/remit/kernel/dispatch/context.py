@@ -184,8 +184,25 @@ class Observer(Protocol):
     def waiting(self) -> Any:
         """Empty when no call matters now; then watching costs nothing."""
 
-    def answered(self, caller: str, session: str | None, event: str, code: str = "") -> None:
-        """Take note of a call that was answered, well or with an error code."""
+    def answered(
+        self,
+        caller: str,
+        session: str | None,
+        event: str,
+        code: str = "",
+        seconds: float | None = None,
+    ) -> None:
+        """Take note of a call that was answered, well or with an error code.
+
+        Called once for each call that came through the door, however it ended, so it must be quick.
+
+        Args:
+            caller: who called.
+            session: the session that the call named.
+            event: what was called, by its present name.
+            code: the code of its error; empty when it went well.
+            seconds: how long its handler took; None where that was not measured.
+        """
 
 
 class Kernel(msgspec.Struct, eq=False, kw_only=True):

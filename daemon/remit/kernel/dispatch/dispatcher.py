@@ -87,6 +87,7 @@ class Dispatcher:
         try:
             data = decode_data(handler, call)
         except (InvalidDataError, ConflictError) as error:
+            self._runner.tell(principal.id, request.session, name, error.code)
             return self._fail(request, failure_of(error), decision, catalogue.revision)
         context = Context(
             call.principal,
@@ -112,7 +113,10 @@ class Dispatcher:
         try:
             result = handler.call(data, context)
         except (Exception, SystemExit) as error:  # a plug-in's exit() must not end the daemon
-            return self._runner.failed(context, handler, error)
+            answer = self._runner.failed(context, handler, error)
+            code = "" if answer.error is None else answer.error.code
+            self._runner.tell(principal.id, request.session, name, code)
+            return answer
         for observer in self._observers:
             if observer.waiting:
                 observer.answered(principal.id, request.session, name)

@@ -125,6 +125,7 @@ class Runner:
         return DeniedError(message, reason=reason)
 
     async def _not_approved(self, context: Context, handler: Handler, error: RemitError) -> Answer:
+        self.tell(context.principal.id, context.session, handler.spec.name, error.code)
         if isinstance(error, DeniedError):
             self._counters.deny(context.principal.id)
             denial = Denial(context.principal.id, handler.spec.name, error.reason, error.details)
@@ -175,13 +176,28 @@ class Runner:
 
     async def _watched(self, handler: Handler, data: Any, context: Context) -> Answer:
         """Run a handler, and tell the observers how it went."""
-        answer = await self._run(handler, data, context)
-        code = answer.error.code if answer.error is not None else ""
+        clock, code = self._kernel.clock, "cancelled"
+        begun = clock()
+        try:
+            answer = await self._run(handler, data, context)
+            code = answer.error.code if answer.error is not None else ""
+        finally:  # a cancelled call has no answer
+            seconds = clock() - begun
+            self.tell(context.principal.id, context.session, handler.spec.name, code, seconds)
+        return answer
+
+    def tell(
+        self,
+        caller: str,
+        session: str | None,
+        event: str,
+        code: str,
+        seconds: float | None = None,
+    ) -> None:
+        """Tell the observers how a call ended."""
         for observer in self._observers:
             if observer.waiting:
-                name = handler.spec.name
-                observer.answered(context.principal.id, context.session, name, code)
-        return answer
+                observer.answered(caller, session, event, code, seconds)
 
     async def _run(self, handler: Handler, data: Any, context: Context) -> Answer:
         """Run a handler under its time-out."""

@@ -75,13 +75,31 @@ def test_a_broken_skill_is_told_with_its_place_and_the_rest_go_on(site: Site) ->
 def test_what_use_taught_survives_a_restart(site: Site) -> None:
     query = "zap the frobnicator into orbit"
     with site.serving() as daemon, daemon.operator() as remit:
-        remit.call("discovery:discover", {"query": query})
-        remit.call("state:set", {"key": "a", "value": 1})
+        remit.call("discovery:feedback", {"id": "state:set", "worked": True, "query": query})
         assert remit.call("discovery:examples")["total"] == 1
     with site.serving() as daemon, daemon.operator() as remit:
         (lesson,) = remit.call("discovery:examples")["items"]
         assert (lesson["id"], lesson["query"]) == ("tool:state:set", query)
         assert _found(daemon, query)[0] == "tool:state:set"
+
+
+def test_without_learning_nothing_is_read_or_written(site: Site) -> None:
+    query = "zap the frobnicator into orbit"
+    told = {"id": "state:set", "worked": True, "query": query}
+    with site.serving() as daemon, daemon.operator() as remit:
+        assert remit.call("discovery:feedback", told)["learned"]
+    settings = site.folder / "remit.toml"
+    before = settings.read_text(encoding="utf-8")
+    settings.write_text(f"learn = false\n{before}", encoding="utf-8")
+    with site.serving() as daemon, daemon.operator() as remit:
+        assert _found(daemon, query) == []
+        answer = remit.call("discovery:examples")
+        assert (answer["total"], answer["learning"]) == (0, False)
+        assert not remit.call("discovery:feedback", told | {"query": "other words"})["learned"]
+    settings.write_text(before, encoding="utf-8")
+    with site.serving() as daemon, daemon.operator() as remit:
+        (lesson,) = remit.call("discovery:examples")["items"]
+        assert lesson["query"] == query
 
 
 def test_a_restart_embeds_nothing_again(site: Site) -> None:

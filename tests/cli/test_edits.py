@@ -51,6 +51,7 @@ def test_a_plan_names_widenings_first_and_the_summary_last(
         "pinned_added": [],
         "pinned_removed": [],
         "max_effect_changed": [],
+        "trust_changed": [],
         "review_added": [],
         "review_removed": [],
         "denied_added": [],

@@ -36,7 +36,7 @@ from discovery_catalogue import (  # noqa: E402
 
 from remit.config.settings.load import load_settings  # noqa: E402
 from remit.features.discovery.engine import Engine, make_engine  # noqa: E402
-from remit.features.discovery.experience import NO_LESSONS  # noqa: E402
+from remit.features.discovery.learning.lessons import NO_LESSONS  # noqa: E402
 from remit.features.discovery.questions import Options  # noqa: E402
 from remit.features.discovery.tiers import render  # noqa: E402
 from remit.model.descriptor import (  # noqa: E402

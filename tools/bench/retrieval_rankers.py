@@ -15,8 +15,8 @@ from remit.config.settings.load import load_settings
 from remit.errors import SettingsError
 from remit.features.discovery.embedders import StaticVectors, make_embedder
 from remit.features.discovery.embedding import Embedder, Floats, VectorCache, np, text_of
-from remit.features.discovery.experience import Lessons
 from remit.features.discovery.index import Index, Indexer
+from remit.features.discovery.learning.lessons import Lessons
 from remit.features.discovery.rank import Ranker, best, ordered
 from remit.features.discovery.relevance import WORDS_ALONE, calibration
 from remit.features.discovery.view import View

@@ -9,7 +9,7 @@ from remit.config.settings.table import Settings
 from remit.features.discovery.answers import present
 from remit.features.discovery.descriptors import event_descriptors, join
 from remit.features.discovery.engine import make_engine
-from remit.features.discovery.experience import NO_LESSONS
+from remit.features.discovery.learning.lessons import NO_LESSONS
 from remit.features.discovery.questions import DiscoveryConfig, Filters, options_of
 from remit.features.discovery.setup import gatherer, usual_config
 from remit.features.skills.views import bind_skills

@@ -2,7 +2,7 @@
 
 from remit.features.agents.tokens import TokenRows
 from remit.features.capabilities.service import RuntimeCapabilityRows
-from remit.features.discovery.store import LessonRows
+from remit.features.discovery.learning.store import LessonRows
 from remit.features.files.store import FileRows
 from remit.features.messages.mailbox import MailRows
 from remit.features.registry.store import TrialRows

@@ -109,6 +109,9 @@ def _say_plan(report: dict[str, Any], then: str = "check") -> None:
         if change["max_effect_changed"]:
             old, new = (effect or "none" for effect in change["max_effect_changed"])
             say(click.style(f"  ~ max effect: {old} → {new}", fg="yellow"))
+        if change["trust_changed"]:
+            old, new = ("on" if trusted else "off" for trusted in change["trust_changed"])
+            say(click.style(f"  ~ trust: {old} → {new}", fg="yellow"))
         _say_launcher(change["launcher_changed"])
     _say_agents(report)
     summary = report["summary"]

@@ -26,7 +26,7 @@ _WIDTH = 100
 
 @click.group()
 def review() -> None:
-    """Approve or reject calls that wait, and capabilities, cards and tools that need a review."""
+    """Approve or reject calls that wait, capabilities, cards and tools; and what was learned."""
 
 
 @review.command("list")
@@ -38,8 +38,8 @@ def review() -> None:
 )
 @click.option(
     "--kind",
-    type=click.Choice(["approval", "capability", "card", "tool"]),
-    help="Only one kind.",
+    type=click.Choice(["approval", "capability", "card", "lesson", "tool"]),
+    help="Only one kind; lessons are listed by this alone.",
 )
 @click.option("--effect", type=click.Choice(EFFECTS), help="Only upstream tools that do this.")
 @click.option("--full", is_flag=True, help="All that a yes would allow, with each change.")
@@ -141,6 +141,9 @@ def _say_decided(answer: dict[str, Any]) -> None:
     elif answer["kind"] == "card":
         may = "may" if answer["status"] == "approved" else "is not to"
         say(f"{answer['status']}: the card {answer['card']} {may} be injected as it is now")
+    elif answer["kind"] == "lesson":
+        whom = "everybody" if answer["status"] == "approved" else "nobody but who teaches it"
+        say(f"{answer['status']}: {answer['query']!r} finds {answer['subject']} for {whom}")
     elif answer["kind"] == "tool":
         may = "may" if answer["status"] == "approved" else "may not"
         names_ = ", ".join(
@@ -206,6 +209,8 @@ def _row(item: dict[str, Any]) -> tuple[str, str, str]:
     if item["kind"] == "card":
         reasons = "; ".join(item["reasons"])
         return item["id"], "card", f"suspicious to {item['score']} of 100: {reasons}"
+    if item["kind"] == "lesson":
+        return item["id"], item["subject"], f"{item['query']!r}: {_taught(item)}"
     data = msgspec.json.encode(item["data"]).decode()
     return item["id"], item["event"], f"{item['requested_by']}{_session(item)}: {data}"
 
@@ -227,6 +232,10 @@ def _about_tool(item: dict[str, Any]) -> str:
     return "; ".join([*gone, *item["reasons"], *changed])
 
 
+def _taught(item: dict[str, Any]) -> str:
+    return f"taught by {', '.join(item['by']) or 'nobody any more'}"
+
+
 def _given(item: dict[str, Any]) -> str:
     return ", ".join([*item["grants"], *item["claude_tools"]]) or "nothing"
 
@@ -246,6 +255,12 @@ def _in_full(item: dict[str, Any]) -> list[str]:
         return [item["id"], source, *(f"    {reason}" for reason in item["reasons"]), *note]
     if item["kind"] == "tool":
         return [*_tool_lines(item), *note]
+    if item["kind"] == "lesson":
+        return [
+            item["id"],
+            f"    {item['query']!r} finds {item['subject']}",
+            f"    {_taught(item)}",
+        ]
     data = msgspec.json.encode(item["data"]).decode()
     until = datetime.fromtimestamp(item["expires_at"]).astimezone().strftime("%H:%M:%S")
     lapses = "lapsed" if item["status"] == "lapsed" else "lapses"

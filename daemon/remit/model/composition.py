@@ -118,6 +118,8 @@ class Composition(msgspec.Struct, frozen=True, kw_only=True):
     """Remarks of whoever wrote it; nothing here looks into them."""
     operator: bool = False
     """An operator profile may use the bare `*` in its allow lists."""
+    trust: bool = False
+    """What use teaches its holders counts for everybody at once; only its own file says so."""
     extends: tuple[Ref, ...] = ()
     mixins: tuple[Mixin, ...] = ()
     variables: tuple[Variable, ...] = ()

@@ -57,6 +57,9 @@ class Grant(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """How many of the exposed tools are listed before anybody looked for one."""
     pinned: frozenset[str] = frozenset()
     """Events that are listed whatever the exposure; always a part of `exposed`."""
+    trusted: bool = False
+    """What use teaches its holder counts for everybody at once; below an agent that is not trusted
+    nobody is."""
     claude_tools: frozenset[str] = frozenset()
     denied_tools: frozenset[str] = frozenset()
     limits: Limits = NO_LIMITS

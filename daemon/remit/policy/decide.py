@@ -58,6 +58,7 @@ def confine(catalogue: Catalogue, grant: Grant, ceiling: Grant) -> Grant:
     confined = _with_events(catalogue, grant, grant.events & ceiling.events)
     return msgspec.structs.replace(
         confined,
+        trusted=grant.trusted and ceiling.trusted,
         claude_tools=grant.claude_tools & ceiling.claude_tools,
         limits=grant.limits.smallest(ceiling.limits),
         # What the parent may do only with an approval, nobody it spawns does without one.

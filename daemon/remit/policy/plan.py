@@ -40,6 +40,8 @@ class GrantChange(msgspec.Struct, frozen=True):
     pinned_added: tuple[str, ...] = ()
     """Events that are listed whatever the exposure."""
     pinned_removed: tuple[str, ...] = ()
+    trust_changed: tuple[bool, ...] = ()
+    """Whether what its holders teach discovery counts for everybody, before and after."""
     max_effect_changed: tuple[Effect | None, ...] = ()
     """How much its events may do at the most, before and after, when that differs."""
     review_added: tuple[str, ...] = ()
@@ -55,7 +57,8 @@ class GrantChange(msgspec.Struct, frozen=True):
     def widens(self) -> bool:
         """Tell whether anybody gets more than before, or could be given more."""
         gains = (self.granted, self.tools_granted, self.approval_removed, self.denied_removed)
-        return any(gains) or self._raised or self._loosened
+        is_trusted = bool(self.trust_changed) and self.trust_changed[1]
+        return any(gains) or self._raised or self._loosened or is_trusted
 
     @property
     def _loosened(self) -> bool:
@@ -213,6 +216,7 @@ def _compare_profiles(before: Grant, after: Grant, altered: frozenset[str]) -> G
         if exist
         else (),
         max_effect_changed=ceilings if exist and ceilings[0] != ceilings[1] else (),
+        trust_changed=(before.trusted, after.trusted) if before.trusted != after.trusted else (),
         launcher_changed=_launchers(before, after),
         pinned_added=_beyond(after, before),
         pinned_removed=_beyond(before, after),

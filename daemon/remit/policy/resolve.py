@@ -106,6 +106,7 @@ def make_grant(
         exposed=events if exposed == bits else frozenset(universe.names_in(exposed)),
         exposure=layer.exposure.mode if layer.exposure else "all",
         pinned=_covered(catalogue, layer.pinned, exposed),
+        trusted=composition.trust,
         claude_tools=tools - cut_tools,
         denied_tools=cut_tools.union(e.model_tool for e in layer.disallowed if e.model_tool),
         limits=held.limits,

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from remit.features.discovery.counting import static_folder
 from remit.features.discovery.embedders import StaticVectors
 from remit.features.discovery.embedding import VectorCache
-from remit.features.discovery.experience import NO_LESSONS, Lessons
 from remit.features.discovery.index import Index, Indexer
+from remit.features.discovery.learning.lessons import NO_LESSONS, Lessons
 from remit.model.descriptor import Descriptor, Parameter
 from remit.model.grant import Grant
 

@@ -14,6 +14,8 @@ from tests.features.discovery.catalogues import skill
 
 from remit.errors import Place, Problem
 from remit.features.discovery.counting import make_counter
+from remit.features.discovery.learning.experience import Experience
+from remit.features.discovery.learning.watch import Watch
 from remit.features.discovery.service import Discovery, Gathered
 from remit.kernel.dispatch.handler import Handler
 from remit.model.descriptor import Descriptor
@@ -209,27 +211,60 @@ async def test_a_descriptor_of_an_event_that_nobody_granted_stays_hidden(
     assert "tool:mine" not in ids(answer)
 
 
-async def test_use_teaches_and_only_moves_ranks(desk: Desk) -> None:
-    asked = {"query": "zap the frobnicator into orbit"}
-    assert ids(await desk.ask("executor", "discovery:discover", asked))[:1] != ["tool:state:set"]
-    await desk.ask("executor", "state:set", {"key": "a", "value": 1})
-    await desk.ask("operator", "discovery:refresh")
-    answer = await desk.ask("executor", "discovery:discover", asked)
+ZAP = {"query": "zap the frobnicator into orbit"}
+
+
+async def test_feedback_teaches_and_only_moves_ranks(desk: Desk) -> None:
+    assert ids(await desk.ask("executor", "discovery:discover", ZAP)) == []
+    await desk.ask("executor", "discovery:feedback", FEEDBACK)
+    answer = await desk.ask("executor", "discovery:discover", ZAP)
     assert ids(answer)[0] == "tool:state:set"
+    assert answer["fits"]
     assert "frobnicator" not in repr(answer)
     (learned,) = (await desk.ask("operator", "discovery:examples"))["items"]
-    assert (learned["id"], learned["query"]) == ("tool:state:set", asked["query"])
+    assert (learned["id"], learned["query"]) == ("tool:state:set", ZAP["query"])
+    assert learned["counts"] == "own"
+    assert ids(await desk.ask("operator", "discovery:discover", ZAP)) == []
+
+
+FEEDBACK = {"id": "state:set", "worked": True, "query": ZAP["query"]}
+KEEP = {"query": "keep a value for later"}
+
+
+async def test_a_call_of_what_was_shown_teaches_and_of_nothing_else(desk: Desk) -> None:
+    found = ids(await desk.ask("executor", "discovery:discover", KEEP))
+    assert "tool:state:set" in found
+    assert "tool:state:list" not in found
+    await desk.ask("executor", "state:list")
+    await desk.ask("executor", "state:set", {"key": "a", "value": 1})
+    learned = (await desk.ask("operator", "discovery:examples"))["items"]
+    assert [one["id"] for one in learned] == ["tool:state:set"]
+
+
+async def test_a_refused_call_of_what_was_shown_is_evidence_against_it(desk: Desk) -> None:
+    await desk.ask("executor", "discovery:discover", KEEP)
+    await desk.answer("observer", "state:set", {"key": "a", "value": 1})  # its profile changed
+    (own,) = desk.kernel.service(Experience).own("ann", KEEP["query"])
+    assert (own.id, own.likeness) == ("tool:state:set", 0.0)
+    assert own.penalty > 0
+
+
+async def test_tools_of_a_turn_that_did_not_fit_were_not_shown(desk: Desk) -> None:
+    asked = {"query": "spawn an agent under a profile", "config": {"total_tokens": 400}}
+    answer = await desk.ask("coordinator", "discovery:tools", asked)
+    (question,) = desk.kernel.service(Watch).waiting["ann", ""]
+    assert question.shown == {f"tool:{one['event']}" for one in answer["tools"][:-1]}
+    assert "tool:agent:spawn" not in question.shown
 
 
 async def test_what_an_operator_removes_is_forgotten(desk: Desk) -> None:
-    asked = {"query": "zap the frobnicator into orbit"}
-    await desk.ask("executor", "discovery:discover", asked)
-    await desk.ask("executor", "state:set", {"key": "a", "value": 1})
+    await desk.ask("executor", "discovery:feedback", FEEDBACK)
     before = await desk.ask("operator", "discovery:examples", {"id": "tool:state:set"})
     assert before["total"] == 1
-    gone = {"id": "tool:state:set", "query": asked["query"]}
+    gone = {"id": "tool:state:set", "query": ZAP["query"]}
     assert (await desk.ask("operator", "discovery:forget", gone)) == {"removed": 1}
     assert (await desk.ask("operator", "discovery:examples"))["total"] == 0
+    assert ids(await desk.ask("executor", "discovery:discover", ZAP)) == []
 
 
 async def test_upkeep_and_refused_calls_teach_nothing(desk: Desk) -> None:

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from tests.features.discovery.catalogues import OFFICE, REQUESTS, VECTORS, descriptors, tool
 
 from remit.features.discovery.embedding import Floats, VectorCache, np, text_of
-from remit.features.discovery.experience import NO_LESSONS, Lessons
 from remit.features.discovery.index import Index, Indexer
+from remit.features.discovery.learning.lessons import NO_LESSONS, Lessons
 from remit.features.discovery.rank import Ranker
 from remit.features.discovery.view import View
 from remit.model.descriptor import Descriptor, Parameter

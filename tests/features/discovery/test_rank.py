@@ -16,8 +16,8 @@ from remit.features.discovery.embedding import (
     VectorCache,
     np,
 )
-from remit.features.discovery.experience import Lessons
 from remit.features.discovery.index import Indexer
+from remit.features.discovery.learning.lessons import Lessons
 from remit.features.discovery.rank import (
     MAX_CLAUSES,
     Evidence,

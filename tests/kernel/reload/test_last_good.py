@@ -50,6 +50,7 @@ async def test_every_grant_comes_back_as_it_was(world: World) -> None:
             "exposure",
             "pinned",
             "max_effect",
+            "trusted",
         ):
             assert getattr(found, field) == getattr(grant, field), field
 

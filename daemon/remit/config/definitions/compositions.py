@@ -307,6 +307,7 @@ def composition_kind(open_source: OpenSource) -> RecordKind:
         "description": Field(TextKind(), "What this profile is for"),
         **REMARK_FIELDS,
         "operator": Field(FlagKind(), "An operator profile may allow the bare '*'"),
+        "trust": Field(FlagKind(), "What its holders teach discovery counts for everybody at once"),
         "extends": Field(ListKind(PROFILE_REF, single=True), "Profiles that this one builds on"),
         "mixins": Field(
             ListKind(MixinKind(), single=True), "Merged after extends, before own keys"
@@ -349,6 +350,7 @@ def _composition(values: dict[str, Any], node: Node) -> Composition:
         author=values.get("author", ""),
         metadata=values.get("metadata", {}),
         operator=values.get("operator", False),
+        trust=values.get("trust", False),
         extends=values.get("extends", ()),
         mixins=values.get("mixins", ()),
         variables=values.get("variables", ()),

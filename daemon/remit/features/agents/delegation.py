@@ -223,7 +223,7 @@ def rights_in(grant: Grant) -> list[Any]:
         grant.limits.to_json(),
         grant.capabilities,
         grant.pending_review,
-        [grant.exposure, grant.prompt, grant.max_effect],
+        [grant.exposure, grant.prompt, grant.max_effect, grant.trusted],
         [grant.config, grant.variables],
         None if grant.launcher is None else msgspec.to_builtins(grant.launcher.launch),
     ]

@@ -14,14 +14,17 @@ from remit.config.settings.table import Settings
 from remit.errors import DefinitionError
 from remit.features.discovery.counting import TokenCounter, make_counter, text_hash
 from remit.features.discovery.embedders import make_embedder
-from remit.features.discovery.embedding import Flags, VectorCache, Whole, np
-from remit.features.discovery.experience import Lessons
+from remit.features.discovery.embedding import Flags, Floats, VectorCache, Whole, np
 from remit.features.discovery.index import MAX_DESCRIPTORS, Index, Indexer
+from remit.features.discovery.learning.lessons import Lessons, OwnLesson, OwnLessons
 from remit.features.discovery.questions import Options
 from remit.features.discovery.rank import (
+    ALMOST,
+    PENALTY,
     POOL,
     Hit,
     Ranker,
+    Ranking,
     TextRanker,
     best,
     ordered,
@@ -39,6 +42,10 @@ _VIEWS = 128
 _ANSWERS = 64
 _COMPANY = 3
 """How many may come along with what was found."""
+_OWN_LIFT = 0.4
+"""What a descriptor gains that served the same request of the same caller before."""
+_OWN_CHANCE = 0.6
+"""How likely it is, at least, to serve it again."""
 
 _REMEMBERED = 2 * MAX_DESCRIPTORS
 """Costs that are kept: those of an index and of the one before it."""
@@ -131,30 +138,39 @@ class Engine:
             lambda: view_of(self.index, grant, everything=everything, names=names, way=way),
         )
 
-    def discover(self, view: View, request: str, options: Options) -> Found:
-        """Find what fits a request, and fit it into the budgets."""
-        if self.is_slow and self._ranker.lacks(request):
-            return self._discover(view, request, options)
-        # INVARIANT: answers are kept in their view, so one caller's never reaches another's.
+    def discover(self, view: View, request: str, options: Options, own: OwnLessons = ()) -> Found:
+        """Find what fits a request, and fit it into the budgets; `own` moves a caller's ranks."""
+        if own or (self.is_slow and self._ranker.lacks(request)):
+            return self._discover(view, request, options, own)
+        # INVARIANT: answers are kept in their view, so one caller's never reaches another's; and
+        # equal grants share a view, so nothing is kept that the use of one caller had a part in.
         answers: OrderedDict[tuple[str, Options], Found] = view.answers
         return _kept(
             answers, (request, options), _ANSWERS, lambda: self._discover(view, request, options)
         )
 
-    def _discover(self, view: View, request: str, options: Options) -> Found:
+    def _discover(self, view: View, request: str, options: Options, own: OwnLessons = ()) -> Found:
         among = _among(view, options)
-        hits = self._hits(view, request, options, among)
+        hits = self._hits(view, request, options, among, own)
         tiers = assemble(view, hits, options.budgets, self.counter, self.content)
         return Found(view, tuple(hits), tiers, self.full_dump(view))
 
-    def _hits(self, view: View, request: str, options: Options, among: Flags) -> list[Hit]:
+    def _hits(
+        self, view: View, request: str, options: Options, among: Flags, own: OwnLessons
+    ) -> list[Hit]:
         """The best rows, each with how likely it serves; none where nothing is likely to."""
         ranking = self._ranker.rank(view, request, among)
-        rows = best(ranking.fused, view, max(POOL, options.budgets.top_k), 0.0)
+        rows_by_id = view.index.rows
+        mine = {rows_by_id[one.id]: one for one in own if one.id in rows_by_id}
+        mine = {row: one for row, one in mine.items() if among[row]}
+        fused = _taught(ranking, mine)
+        rows = best(fused, view, max(POOL, options.budgets.top_k), 0.0)
         model = self.embedder_name if ranking.has_vectors else WORDS_ALONE
         likely, fits = ranking.relevance(rows, calibration(model))
+        likely, fits = _with_own(rows, likely, fits, mine)
         if fits < options.min_relevance:
             return []
+        ranking.fused = fused
         hits = ordered(ranking, rows, likely, lift=options.use_graph)[: options.budgets.top_k]
         return with_company(hits, view, among, _COMPANY) if options.use_graph else hits
 
@@ -171,6 +187,39 @@ class Engine:
         if view.full_dump is None:
             view.full_dump = int(self._costs[view.allowed].sum())
         return view.full_dump
+
+
+def _taught(ranking: Ranking, own: Mapping[int, OwnLesson]) -> Floats:
+    """The scores with what the caller's own use says of some rows; bounded either way."""
+    found = ranking.fused.copy()
+    for row, lesson in own.items():
+        found[row] *= 1 - PENALTY * lesson.penalty
+        found[row] += _OWN_LIFT * lesson.likeness**2
+    if ranking.named:
+        np.minimum(found, ALMOST, out=found)
+        found[list(ranking.named)] = 1.0
+    return found
+
+
+def _with_own(
+    rows: Sequence[int], likely: Sequence[float], fits: float, own: Mapping[int, OwnLesson]
+) -> tuple[list[float], float]:
+    """How likely each row serves, and whether anything does, with the caller's own use.
+
+    What served an equal request leaves at most 1 - `_OWN_CHANCE` of the doubt; what always failed
+    the caller keeps 1 - `PENALTY` of its chance.
+    """
+    found = []
+    for row, chance in zip(rows, likely, strict=True):
+        lesson = own.get(row, _NO_LESSON)
+        sure = _OWN_CHANCE * lesson.likeness**2
+        kept = 1 - PENALTY * lesson.penalty
+        fits = max(fits, sure * kept)
+        found.append((chance + (1 - chance) * sure) * kept)
+    return found, fits
+
+
+_NO_LESSON = OwnLesson("", 0.0, 0.0)
 
 
 def make_engine(settings: Settings) -> Engine:

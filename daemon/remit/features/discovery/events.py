@@ -1,6 +1,6 @@
 """discovery:* — the right tools and skills for this turn, inside a token budget."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
@@ -11,7 +11,10 @@ from remit.features.discovery.answers import (
     present,
     turn_tools,
 )
-from remit.features.discovery.experience import Experience
+from remit.features.discovery.learning.experience import Experience
+from remit.features.discovery.learning.lessons import OwnLessons
+from remit.features.discovery.learning.store import LessonKeeper
+from remit.features.discovery.learning.watch import Watch
 from remit.features.discovery.questions import DiscoveryConfig, Filters, options_of
 from remit.features.discovery.service import Discovery
 from remit.kernel.dispatch.context import Context
@@ -24,7 +27,7 @@ from remit.model.schema import Key, Name
 from remit.policy.tool_names import held_back, names_for, tool_names
 
 if TYPE_CHECKING:
-    from remit.features.discovery.engine import Engine, Found
+    from remit.features.discovery.engine import Engine
     from remit.features.discovery.view import View
 
 Query = Annotated[str, msgspec.Meta(max_length=131_072)]
@@ -62,10 +65,11 @@ async def discover(  # noqa: PLR0913 - the fields of the contract
     grant = grant_of(ctx, agent=agent, profile=profile)
     view = await _view(ctx, engine, grant, agent=agent, host=host)
     filters = Filters(kind, category, only_available)
-    found = engine.discover(view, query, options_of(discovery.usual, config, grant, filters))
+    options = options_of(discovery.usual, config, grant, filters)
+    found = engine.discover(view, query, options, _own(ctx, grant, query))
     answer = present(found, engine, revision=ctx.catalogue.revision, render=render)
     if grant is ctx.grant:  # a look at what somebody else would find is nobody's turn
-        _remember(ctx, query, found)
+        _remember(ctx, query, (one.id for one in found.descriptors))
         _charge(ctx, answer["tokens"]["total"], found.full_dump)
     return answer
 
@@ -92,11 +96,12 @@ async def tools(
     grant = grant_of(ctx, agent=agent, profile=profile)
     options = options_of(discovery.usual, config, grant, Filters("tool"))
     view = await _view(ctx, engine, grant, agent=agent)
-    found = engine.discover(view, query, options)
+    found = engine.discover(view, query, options, _own(ctx, grant, query))
     listed, skipped = turn_tools(found, engine, options.budgets.total)
     sent = engine.counter.count(msgspec.json.encode(listed).decode())
     if grant is ctx.grant:
-        _remember(ctx, query, found)
+        events = {tool["event"] for tool in listed}
+        _remember(ctx, query, (one.id for one in found.descriptors if one.event in events))
         _charge(ctx, sent, found.full_dump)
     return {
         "tools": listed,
@@ -223,7 +228,7 @@ async def examples(
     limit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 100,
     after: Annotated[int, msgspec.Meta(ge=0)] = 0,
 ) -> dict[str, Any]:
-    """Read the requests that were learned from use, with who made them.
+    """Read the requests that were learned from use, with who made them and for whom they count.
 
     Args:
         id: only those of one descriptor.
@@ -235,10 +240,19 @@ async def examples(
     found = learned if seen is None else [one for one in learned if one.subject in seen]
     more = after + limit < len(found)
     items = [
-        {"id": one.subject, "query": one.text, "by": one.by, "weight": round(one.weight, 3)}
+        {
+            "id": one.subject,
+            "query": one.text,
+            "by": one.by,
+            "weight": round(one.weight, 3),
+            "counts": one.counts,
+            "voices": one.voices,
+        }
         for one in found[after : after + limit]
     ]
-    return {"items": items, "total": len(found), "next": after + limit if more else None}
+    following = after + limit if more else None
+    learning = experience.enabled
+    return {"items": items, "total": len(found), "next": following, "learning": learning}
 
 
 @event_handler(
@@ -262,6 +276,7 @@ async def forget(
         removed = experience.forget(id, query)
     else:
         removed = sum(experience.forget(one, query) for one in seen if id in (None, one))
+    await ctx.kernel.service(LessonKeeper).write()
     await discovery.refresh()
     return {"removed": removed}
 
@@ -314,6 +329,13 @@ def _charge(ctx: Context, sent: int, full_dump: int) -> None:
     ctx.kernel.bills.charge(ctx.principal.id, "searches", sent, full_dump)
 
 
-def _remember(ctx: Context, query: str, found: "Found") -> None:
-    ids = [descriptor.id for descriptor in found.descriptors]
-    ctx.kernel.service(Experience).asked(ctx.principal.id, ctx.session or "", query, ids)
+def _remember(ctx: Context, query: str, shown: Iterable[str]) -> None:
+    ctx.kernel.service(Watch).asked(ctx.principal.id, ctx.session or "", query, shown)
+
+
+def _own(ctx: Context, grant: Grant, query: str) -> OwnLessons:
+    """What the caller's own use says; nothing when it looks at what somebody else would find."""
+    experience, caller = ctx.kernel.service(Experience), ctx.principal.id
+    if grant is not ctx.grant or caller not in experience.teachers:
+        return ()
+    return experience.own(caller, query)

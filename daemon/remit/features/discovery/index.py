@@ -20,8 +20,8 @@ from remit.features.discovery.embedding import (
     text_of,
     unit,
 )
-from remit.features.discovery.experience import NO_LESSONS, Lessons
 from remit.features.discovery.graph import Graph, composed_edges
+from remit.features.discovery.learning.lessons import NO_LESSONS, Lessons
 from remit.model.descriptor import Descriptor
 from remit.text.words import stems, words
 

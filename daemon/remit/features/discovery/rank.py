@@ -39,14 +39,14 @@ _STRANGERS, _NEAR = 0.05, 0.15
 """Cosines: of texts that have nothing to do with each other, and below nearly every right pair."""
 _REQUESTS = 4_096
 """Texts whose vectors are remembered."""
-_ALMOST = 0.99
+ALMOST = 0.99
 _VIEWS = 32
 """Sets of texts whose index is kept: callers with the same capabilities share one."""
 _LIKELY = 0.25
 """What the probability of a row adds to its score, at most."""
 _VOTES = 5
 """Words of the catalogue that each word of a request votes for."""
-_PENALTY = 0.3
+PENALTY = 0.3
 """What a descriptor that always failed loses."""
 MAX_CLAUSES = 6
 MAX_REQUEST = 4_000
@@ -90,13 +90,13 @@ class Ranker:
             similar = self._similar(view, texts)
             possible = [view.words.ceiling(line) for line in asked]
             voted = [_voted(view, text, line) for text, line in zip(texts, lexical, strict=True)]
-            fused = _combined(voted, similar, among) * (1 - _PENALTY * view.index.penalties)
+            fused = _combined(voted, similar, among) * (1 - PENALTY * view.index.penalties)
             evidence = Evidence(asked[0], lexical, similar, possible)
         else:
             fused = np.zeros(len(view.index), np.float32)
             evidence = Evidence(asked[0], [fused], [None], (1.0,))
         if named:
-            np.minimum(fused, _ALMOST, out=fused)
+            np.minimum(fused, ALMOST, out=fused)
             fused[named] = 1.0
         return Ranking(view, np.where(among, fused, 0).astype(np.float32), evidence, named)
 

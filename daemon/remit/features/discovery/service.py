@@ -21,7 +21,8 @@ from remit.features.discovery.descriptors import (
     with_callable,
     with_loaded,
 )
-from remit.features.discovery.experience import Experience
+from remit.features.discovery.learning.experience import Experience
+from remit.features.discovery.learning.lessons import NO_LESSONS
 from remit.features.discovery.questions import DiscoveryConfig
 from remit.features.skills.files import SkillReader
 from remit.features.skills.views import bind_skills, binding_problems
@@ -78,7 +79,7 @@ class Discovery(Service):
         self.usual = usual
         self._engine: Engine | None = None
         self._made_from: Made = (0, 0, frozenset())
-        self._taught = 0
+        self._taught, self._lessons = 0, NO_LESSONS
         self._folders, self._gathered_at = 1, 0
         self._lock: Any = None
         self._problem_log = ProblemLog("capability_file_problem")
@@ -148,9 +149,9 @@ class Discovery(Service):
         self.hidden = tuple(one.id for one in others if one.id in taken)
         known = {one.id for one in capabilities}
         descriptors = join(events, bound_to_files(bind_skills(others, capabilities), known))
-        taught = lessons.version
+        taught, self._lessons = lessons.version, lessons.lessons()
         started = time.perf_counter()
-        prepared = await to_thread.run_sync(engine.prepare, descriptors, lessons.lessons())
+        prepared = await to_thread.run_sync(engine.prepare, descriptors, self._lessons)
         self.build_seconds = time.perf_counter() - started
         engine.put_in_force(prepared)
         self._engine, self._made_from, self._taught = engine, wanted, taught
@@ -180,10 +181,22 @@ class Discovery(Service):
         """Take in what use has taught, from time to time, until cancelled."""
         while True:
             started = anyio.current_time()
-            if self._engine is not None and self._taught != self._experience.version:
-                await self.refresh()
+            await self.learn()
             # A large index takes longer, and is made less often: never more than a tenth of a core.
             await anyio.sleep(max(seconds, 10 * (anyio.current_time() - started)))
+
+    async def learn(self) -> None:
+        """Take in what use has taught, if an index was made and something else counts now."""
+        if self._engine is not None and self._must_learn():
+            await self.refresh()
+
+    def _must_learn(self) -> bool:
+        """Tell whether something else counts for everybody; own lessons need no other index."""
+        version = self._experience.version
+        if self._taught == version:
+            return False
+        self._taught = version
+        return self._experience.lessons() != self._lessons
 
     @property
     def problems(self) -> tuple[Problem, ...]:

@@ -10,10 +10,13 @@ import anyio
 import msgspec
 
 from remit.config.settings.table import Settings
-from remit.features.discovery.experience import Experience, Watch, keep_lessons, load_lessons
+from remit.features.discovery.learning.experience import Experience
+from remit.features.discovery.learning.reviews import lesson_reviews
+from remit.features.discovery.learning.store import LessonKeeper, LessonRows
+from remit.features.discovery.learning.watch import Watch
 from remit.features.discovery.questions import DiscoveryConfig
 from remit.features.discovery.service import Discovery, Gathered
-from remit.features.discovery.store import LessonRows
+from remit.features.reviews.desk import ReviewDesk
 from remit.features.skills.directories import CapabilityDirectory, DirectoryScanner, directories
 from remit.features.skills.views import SkillCatalogue
 from remit.kernel.dispatch.context import Kernel
@@ -85,7 +88,14 @@ async def _restore(startup: Startup) -> None:
 
 def _build(kernel: Kernel, startup: Startup) -> None:
     options = startup.take(SearchOptions, lambda: configured_search(startup.settings))
-    experience = Experience(kernel.wall_clock, enabled=options.learn)
+    fleet = kernel.authority.fleet
+    experience = Experience(
+        kernel.wall_clock,
+        enabled=options.learn,
+        root_of=fleet.root,
+        is_trusted=lambda caller: fleet.grant(caller, kernel.authority.catalogue).trusted,
+    )
+    keeper = LessonKeeper(LessonRows(kernel.database), startup.settings.tenant, experience)
     discovery = Discovery(
         kernel.authority,
         make_engine=options.make_engine,
@@ -101,8 +111,13 @@ def _build(kernel: Kernel, startup: Startup) -> None:
         view = engine.view(grant, everything=everything)
         return (view.index.descriptors[row] for row in view.rows)
 
-    kernel.provide(discovery, experience, SkillCatalogue(discovery.skills, shown))
-    kernel.observers.append(Watch(experience))
+    watch = Watch(experience, kernel.wall_clock)
+    kernel.provide(discovery, experience, keeper, watch, SkillCatalogue(discovery.skills, shown))
+    kernel.observers.append(watch)
+    kernel.on_refusal.append(watch.refused)
+    kernel.on_end.extend((watch.ended, experience.ended))
+    if desk := kernel.find(ReviewDesk):
+        desk.register(lesson_reviews(experience, keeper, discovery.learn))
     kernel.reload_parts.append(ReloadPart("skills", lambda: _reload(discovery)))
     kernel.file_problems.append(lambda: discovery.problems)
 
@@ -127,8 +142,9 @@ def _skills(discovery: Discovery) -> dict[str, Descriptor] | None:
 @asynccontextmanager
 async def _run(kernel: Kernel, settings: Settings) -> AsyncGenerator[None]:
     """Follow the folders, take in what use teaches, and keep it."""
-    discovery, experience = kernel.service(Discovery), kernel.service(Experience)
-    await load_lessons(LessonRows(kernel.database), settings.tenant, experience)
+    discovery, keeper = kernel.service(Discovery), kernel.service(LessonKeeper)
+    if settings.learn:
+        await keeper.load(lambda name: kernel.authority.fleet.principal(name) is not None)
 
     async def changed() -> None:
         discovery.folders_changed()
@@ -139,7 +155,7 @@ async def _run(kernel: Kernel, settings: Settings) -> AsyncGenerator[None]:
         if settings.watch:
             tasks.start_soon(watch_directories, [one.path for one in searched(settings)], changed)
         if settings.learn:
-            tasks.start_soon(keep_lessons, LessonRows(kernel.database), settings.tenant, experience)
+            tasks.start_soon(keeper.keep)
             tasks.start_soon(discovery.tend)
         yield
         tasks.cancel_scope.cancel()

@@ -25,6 +25,7 @@ def grant_report(grant: Grant) -> dict[str, Any]:
         **said(max_effect=grant.max_effect),
         "exposure": grant.exposure,
         "pinned": sorted(grant.pinned),
+        **said(trust=grant.trusted or None),
         "limits": grant.limits.to_json(),
         "pending_review": list(grant.pending_review),
         "variables": dict(grant.variables),

@@ -73,6 +73,8 @@ class ReviewKind(msgspec.Struct, frozen=True, kw_only=True):
     has_effects: bool = False
     """Whether its reviews can be asked for by effect."""
     is_paged: bool = False
+    is_listed_by_name: bool = False
+    """Whether they are listed only when this kind is asked for: nobody waits for them."""
 
 
 class ReviewDesk(Service):
@@ -96,6 +98,8 @@ class ReviewDesk(Service):
             if kind not in (None, one.name) or (query.effect is not None and not one.has_effects):
                 continue
             if query.after and not one.is_paged:
+                continue
+            if one.is_listed_by_name and kind is None:
                 continue
             found = await one.listed(ctx, query)
             items += found.items

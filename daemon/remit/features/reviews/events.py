@@ -36,7 +36,7 @@ async def list_(  # noqa: PLR0913, PLR0917 - what a request may say
     ctx: Context,
     desk: ReviewDesk,
     status: Status = "pending",
-    kind: Literal["approval", "capability", "card", "tool"] | None = None,
+    kind: Literal["approval", "capability", "card", "lesson", "tool"] | None = None,
     effect: Effect | None = None,
     limit: Limit = 50,
     after: Key = "",
@@ -46,7 +46,8 @@ async def list_(  # noqa: PLR0913, PLR0917 - what a request may say
     Args:
         status: those that wait, those that were decided, or calls whose request or approval has
             lapsed; expired is the old name of lapsed.
-        kind: only calls (approval), only capabilities, only cards, or only upstream tools.
+        kind: only calls (approval), only capabilities, only cards, or only upstream tools; lessons
+            of discovery are listed when they are asked for by this alone.
         effect: only upstream tools that do this.
         limit: how many calls at the most.
         after: the `next` of the page before.
@@ -67,12 +68,12 @@ async def decide(
     note: Note = "",
     effect: Effect | None = None,
 ) -> dict[str, Any]:
-    """Approve or reject a call that waits, a capability, a card, or an upstream tool.
+    """Approve or reject a call that waits, a capability, a card, a lesson, or an upstream tool.
 
     Args:
         id: what `review:list` shows: of a call, 'profile/capability', 'agent:name/capability',
-            'card:id', or 'tool:server/tool', to which '@' and a fingerprint may be added;
-            'tool:server/*' is all that waits there, was shown and is not suspicious.
+            'card:id', 'lesson:id', or 'tool:server/tool', to which '@' and a fingerprint may be
+            added; 'tool:server/*' is all that waits there, was shown and is not suspicious.
         decision: approve or reject; rejecting what is no call takes an approval back.
         note: why; the one who asked is told.
         effect: with 'tool:server/*' only those tools that do this.

@@ -236,6 +236,8 @@ class Kernel(msgspec.Struct, eq=False, kw_only=True):
     """The services of features, by type."""
     gate: Gate = msgspec.field(default_factory=ClosedGate)
     observers: list[Observer] = []
+    on_refusal: list[Callable[[str, str | None, str], None]] = []
+    """Told who asked for what it may not use, in which session; nobody else may be told of it."""
     reload_parts: "list[ReloadPart]" = []
     on_arrival: list[Callable[[str], None]] = []
     """Told the name of a principal with a new connection."""

@@ -182,6 +182,8 @@ class Dispatcher:
         seconds = self._rate_limiter.deny(call.principal.id)
         if seconds is not None:
             return self._over_limit(call, catalogue, ("denials_per_minute", seconds), decision)
+        for tell in self._kernel.on_refusal:
+            tell(call.principal.id, call.request.session, name)
         # INVARIANT: nothing here depends on whether the event exists; not even under an old name,
         # so it is the name that was asked for that is answered about.
         name = call.request.event

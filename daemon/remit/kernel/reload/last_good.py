@@ -47,6 +47,7 @@ class _StoredGrant(msgspec.Struct, frozen=True, array_like=True):
     pinned: bytes = b""
     launch: Launch | None = None
     max_effect: Effect | None = None
+    trusted: bool = False
 
 
 class _StoredGrants(msgspec.Struct, frozen=True):
@@ -105,6 +106,7 @@ def _kept(catalogue: Catalogue, grant: Grant) -> _StoredGrant:
         packed(universe.bits_of(grant.pinned)),
         grant.launcher.launch if grant.launcher else None,
         grant.max_effect,
+        grant.trusted,
     )
 
 
@@ -154,6 +156,7 @@ def _grants_of(kept: _StoredGrants) -> dict[str, Grant]:
             pinned=frozenset(names_in(one.pinned)),
             launcher=PlacedLaunch(one.launch, _KEPT) if one.launch else None,
             max_effect=one.max_effect,
+            trusted=one.trusted,
         )
         for profile, one in kept.profiles.items()
     }

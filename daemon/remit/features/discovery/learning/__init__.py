@@ -1,0 +1,1 @@
+"""What use teaches discovery, and for whom that counts."""

@@ -29,7 +29,8 @@ use_checkout()
 
 from remit.config.settings.load import load_settings  # noqa: E402
 from remit.features.cards.card import Card, Triggers  # noqa: E402
-from remit.features.cards.library import BUILT_IN, CardLibrary, CardRoot, ReadyCard  # noqa: E402
+from remit.features.cards.library import BUILT_IN, CardLibrary, CardRoot  # noqa: E402
+from remit.features.cards.ready_card import ReadyCard  # noqa: E402
 from remit.features.cards.scorers import CardScorer, Semantic, configured_scorers  # noqa: E402
 from remit.features.cards.select import SelectOptions, Situation, select  # noqa: E402
 from remit.features.cards.words import Window, WordsScorer  # noqa: E402

@@ -9,7 +9,8 @@ import msgspec
 from remit.app.workbench import open_workbench
 from remit.config.settings.table import Settings
 from remit.errors import DefinitionError, NotFoundError
-from remit.features.cards.library import CardLibrary, CardSet, ReadyCard, configured_roots
+from remit.features.cards.library import CardLibrary, CardSet, configured_roots
+from remit.features.cards.ready_card import ReadyCard
 from remit.features.cards.scorers import CardScorer, configured_scorers, token_count
 from remit.features.cards.select import Selection, Situation, cards_config, select
 from remit.features.cards.views import card_entry, card_state, rendered, unbound

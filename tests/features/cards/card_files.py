@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from remit.features.cards.card import Card, Triggers
-from remit.features.cards.library import ReadyCard
+from remit.features.cards.ready_card import ReadyCard
 
 
 def write_card(  # noqa: PLR0913 - one for each key that tests turn

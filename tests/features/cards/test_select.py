@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.features.cards.card_files import ready
 
 from remit.features.cards.card import Card, Triggers
-from remit.features.cards.library import ReadyCard
+from remit.features.cards.ready_card import ReadyCard
 from remit.features.cards.scorers import CardScorer, KeywordDensity, Semantic
 from remit.features.cards.select import Selection, SelectOptions, Situation, budget_for, select
 from remit.features.cards.words import Score, Window, WordsScorer

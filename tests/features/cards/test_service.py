@@ -113,7 +113,7 @@ async def test_every_text_that_is_injected_is_inside_the_budget(shelf: Shelf) ->
         answer = await inject(desk, token_budget=budget)
         assert answer["truncated"]
         content = next((f["content"] for f in answer["files"] if f["path"] == FILE), "")
-        count = desk.kernel.service(Cards)._selector._count
+        count = desk.kernel.service(Cards)._selector.count
         assert count(content) <= budget
         assert bool(content) == bool(given(answer)) == (budget > 60)
 

@@ -23,8 +23,9 @@ _ENDPOINT = r"ipc:///.+|tcp://(\[[0-9A-Fa-f:.]+\]|[\w.*-]+):(?P<port>[0-9]{1,5})
 # A host must be written: a port alone is served on loopback.
 _ADDRESS = r"(?:(?:\[[0-9A-Fa-f:.]+\]|[\w.-]+)?:)?(?P<port>[0-9]{1,5})"
 _ORIGIN = r"https?://[\w.-]+(?::[0-9]{1,5})?"
+_CATALOGUE = r"https?://[!-\"$-~]{1,2000}(?:#sha256=[0-9a-f]{64})?"
 _READY = " or ".join(READY)
-LISTS = frozenset({"names", "paths", "commands", "hosts", "ids", "shares", "origins"})
+LISTS = frozenset({"names", "paths", "commands", "hosts", "ids", "shares", "origins", "catalogues"})
 _OTHERS = "Further settings"
 _MEMBERS: dict[str, tuple[str, ...]] = {
     "Definitions": (
@@ -58,6 +59,7 @@ Kind = Literal[
     "endpoint",
     "address",
     "origins",
+    "catalogues",
     "choice",
     "word",
     "text",
@@ -204,6 +206,13 @@ def _read_origins(row: Setting, value: object, base: Path) -> tuple[str, ...]:
     return tuple(origins)
 
 
+def _read_catalogues(row: Setting, value: object, base: Path) -> tuple[str, ...]:
+    urls = value if isinstance(value, list | tuple) else [None]
+    if not all(isinstance(one, str) and re.fullmatch(_CATALOGUE, one) for one in urls):
+        raise WrongError('a list of URLs, as in ["https://cards.example/team.json#sha256=64 hex"]')
+    return tuple(urls)
+
+
 def _read_choice(row: Setting, value: object, base: Path) -> str:
     if value not in row.choices:
         raise WrongError(f"one of {', '.join(row.choices)}")
@@ -312,6 +321,7 @@ _READERS: dict[Kind, Callable[[Setting, Any, Path], Any]] = {
     "endpoint": _read_endpoint,
     "address": _read_address,
     "origins": _read_origins,
+    "catalogues": _read_catalogues,
     "choice": _read_choice,
     "word": _read_word,
     "text": _read_text,

@@ -255,6 +255,13 @@ class Settings(msgspec.Struct, frozen=True):
         tuple[Path, ...],
         Setting("paths", (), "Further directories of cards; later ones win.", separator=":"),
     ]
+    card_catalogues: Annotated[
+        tuple[str, ...],
+        Setting("catalogues", (), "URLs of cards, each with the SHA-256 that is used."),
+    ]
+    card_refresh_seconds: Annotated[
+        float, Setting("seconds", 3600.0, "Seconds between two looks at the catalogues of cards.")
+    ]
     workspace_cards: Annotated[
         bool,
         Setting(
@@ -315,6 +322,10 @@ class Settings(msgspec.Struct, frozen=True):
             0.8,
             "Injection stops when more than this share of a day's sessions got a card; 1: never.",
         ),
+    ]
+    awareness_log_level: Annotated[
+        Literal["none", "summary", "detailed"],
+        Setting("choice", "summary", "What the audit is told of each injection of cards."),
     ]
     awareness_position: Annotated[
         Literal["after_agents", "first", "last"],

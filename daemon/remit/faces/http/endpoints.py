@@ -248,6 +248,8 @@ def _numbers(kernel: Kernel) -> dict[str, float]:
     found |= {f"tokens_{kind}": sent for kind, sent in bills.sent.items()}
     found |= {"tokens_sent": bills.total.sent, "tokens_full_dump": bills.total.full_dump}
     found["turns"] = bills.total.turns
+    for figures in kernel.figures:
+        found |= figures()
     if (traffic := kernel.traffic) is not None:
         for name in ("clients", "crowded", "dropped", "silenced"):
             found[name] = getattr(traffic, name)

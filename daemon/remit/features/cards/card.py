@@ -24,7 +24,8 @@ from remit.config.strict.yaml import Node, Scalar
 from remit.errors import Place
 from remit.features.skills.extension_file import EntryKind
 
-CardSource = Literal["built_in", "operator", "workspace"]
+CardSource = Literal["built_in", "operator", "store", "catalogue", "workspace"]
+"""Where a card comes from, the strongest first."""
 MAX_CARD_TOKENS = 2_000
 MAX_PRIORITY = 100
 MAX_KEYWORDS = 64
@@ -67,6 +68,9 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     capabilities: tuple[str, ...] = ()
     """Only holders of one of these are given it; empty: everybody may be."""
     language: str = ""
+    version: str = ""
+    reference: str = ""
+    """Its reference document: a file beside the card, which is read on demand, or a URL."""
     source: CardSource = "operator"
     place: Place = Place("")
 
@@ -173,6 +177,7 @@ class DaySpanKind(TextKind, frozen=True):
         }
 
 
+_REFERENCE = r"https://[!-~]{1,500}|(?!.*\.\.)[A-Za-z0-9][A-Za-z0-9_-]*(/[A-Za-z0-9][A-Za-z0-9_.-]*){1,4}\.md"
 _WORD = r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,63}"
 _WORDS = DistinctKind(TextKind(pattern=_WORD, what="a word"), single=True)
 
@@ -233,6 +238,14 @@ CARD = EntryKind(
         "language": Field(
             TextKind(pattern=r"[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}", what="a language such as en"),
             "Language of its text",
+        ),
+        "version": Field(
+            TextKind(pattern=r"[0-9A-Za-z][0-9A-Za-z.+_-]{0,31}", what='a version such as "1.2"'),
+            "Its version, for people and for the audit",
+        ),
+        "reference": Field(
+            TextKind(pattern=_REFERENCE, what="a Markdown file below the folder, or an https URL"),
+            "Its reference document, which awareness:read answers on demand, or a URL",
         ),
     },
     lambda values, _node: values,

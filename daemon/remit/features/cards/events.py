@@ -10,9 +10,12 @@ from typing import Annotated, Any
 
 import msgspec
 
-from remit.errors import NotFoundError
+from remit.errors import DeniedError, NotFoundError
+from remit.features.cards.card import MAX_CARD_BYTES
 from remit.features.cards.service import Cards
+from remit.features.cards.sources import CardCatalogues, StoredCards
 from remit.features.cards.views import (
+    MOST_REASONS,
     Question,
     Recipient,
     card_entry,
@@ -20,6 +23,7 @@ from remit.features.cards.views import (
 )
 from remit.kernel.dispatch.context import Context
 from remit.kernel.dispatch.registry import event_handler
+from remit.kernel.dispatch.visibility import look_up
 from remit.model.schema import PAGE_LIMIT, PAGE_MAX, Key, page
 
 Name = Annotated[str, msgspec.Meta(max_length=256)]
@@ -39,6 +43,7 @@ FewCards = Annotated[int, msgspec.Meta(ge=1, le=PAGE_LIMIT)]
 Messages = Annotated[list[Content | ConversationMessage], msgspec.Meta(max_length=10_000)]
 Files = Annotated[list[dict[str, Any]], msgspec.Meta(max_length=1_000)]
 Budget = Annotated[int, msgspec.Meta(ge=0, le=20_000)]
+CardFile = Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_CARD_BYTES)]
 Note = Annotated[str, msgspec.Meta(max_length=500)]
 
 
@@ -124,6 +129,94 @@ async def cards(
         found = await cards.cache.cards()
         listed |= cards.status() | card_state(found, ctx.catalogue.capabilities)
     return listed
+
+
+@event_handler("awareness:read", capability="awareness", effect="read")
+async def read(ctx: Context, cards: Cards, id: Name) -> dict[str, Any]:  # noqa: A002 - a field
+    """Read the reference document of a card that you may be given.
+
+    Args:
+        id: which card.
+    """
+    seen = await cards.visible(_caller(ctx))
+    ready = look_up(id, seen, "card", purpose="read")
+    if not ready.reference:
+        link = ready.card.reference
+        hint = f"it stands at {link}" if link else "its text is all that there is"
+        raise NotFoundError(f"the card {id!r} has no reference document here", hint=hint)
+    tokens = await cards.count(ready.reference)
+    ctx.kernel.bills.charge(ctx.principal.id, "cards", tokens)
+    card = ready.card
+    return {
+        "id": card.id,
+        "name": card.name,
+        "version": card.version,
+        "text": ready.reference,
+        "tokens": tokens,
+    }
+
+
+@event_handler("awareness:put", capability="awareness_sources", effect="write", wildcard=False)
+async def put(ctx: Context, cards: Cards, stored: StoredCards, card: CardFile) -> dict[str, Any]:
+    """Keep a card in the store of the daemon; it counts from the next call on.
+
+    Args:
+        card: its Markdown with frontmatter, as in a file; one of that id is replaced.
+    """
+    _for_the_operator(ctx)
+    ready = await cards.cache.check(card)
+    name = ready.card.id
+    await stored.put(name, card, by=ctx.principal.id)
+    in_force = {one.card.id: one for one in (await cards.cache.cards()).cards}[name]
+    is_own = in_force.card.source == "store"
+    return {
+        "id": name,
+        "version": ready.card.version,
+        "content_hash": ready.content_hash,
+        "tokens": ready.tokens,
+        "quarantined": in_force.is_quarantined if is_own else ready.is_quarantined,
+        "reasons": list(ready.reasons)[:MOST_REASONS],
+        "shadowed_by": "" if is_own else str(in_force.card.place),
+    }
+
+
+@event_handler("awareness:remove", capability="awareness_sources", effect="write", wildcard=False)
+async def remove(ctx: Context, stored: StoredCards, id: Name) -> dict[str, Any]:  # noqa: A002
+    """Forget a card that was put.
+
+    Args:
+        id: which card.
+    """
+    _for_the_operator(ctx)
+    gone = await stored.remove(id)
+    return {"id": id, "by": gone.by, "at": gone.at}
+
+
+@event_handler(
+    "awareness:refresh",
+    capability="awareness_sources",
+    effect="write",
+    open_world=True,
+    wildcard=False,
+    timeout=300.0,
+)
+async def refresh(
+    ctx: Context, catalogues: CardCatalogues, accept: Name = ""
+) -> list[dict[str, Any]]:
+    """Fetch the catalogues of cards now, and tell how each stands.
+
+    Args:
+        accept: the SHA-256 of a content that you have looked at; it becomes the pinned one.
+    """
+    _for_the_operator(ctx)
+    return [msgspec.to_builtins(one) for one in await catalogues.refresh(accept)]
+
+
+def _for_the_operator(ctx: Context) -> None:
+    """Refuse everybody else: what is put before all agents is decided by nobody among them."""
+    if not ctx.principal.is_operator:
+        message = "only the operator decides where cards come from"
+        raise DeniedError(message, reason="no_grant", hint="ask the operator")
 
 
 @event_handler("awareness:outcome", capability="awareness_feedback", effect="write", fleeting=True)

@@ -5,21 +5,30 @@ a fixed order, and nothing from outside the folder is read.
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from hashlib import sha256
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import get_args
 
 import msgspec
 
-from remit.config.definitions.files import Files
 from remit.config.settings.load import user_file
 from remit.config.settings.table import Settings
 from remit.config.strict.files import EscapesFolderError, read_inside
 from remit.config.strict.kinds import Report
 from remit.errors import Place, Problem, by_place
-from remit.features.cards.card import MAX_CARD_BYTES, Card, CardSource, read_card_file
-from remit.features.scan.scanner import ScanFinding, scan
-from remit.text.sanitise import Replacement, sanitise
+from remit.features.cards.card import MAX_CARD_BYTES, Card, CardSource
+from remit.features.cards.ready_card import (
+    CardReading,
+    CardText,
+    Counter,
+    ReadyCard,
+    is_url,
+    no_reference,
+    read_card,
+    released,
+    shown,
+)
 from remit.text.words import estimate_tokens
 
 FOLDER = "cards"
@@ -31,9 +40,9 @@ MAX_CARDS = 5_000
 MAX_ENTRIES = 50_000
 """Names that are looked at in one folder."""
 _NOT_A_CARD = "readme.md"
-
-Counter = Callable[[str], int]
-"""How many tokens a text has."""
+_YOUNG_NS = 50_000_000
+"""Two edits so close may have the same times on some file systems."""
+_STRENGTH = {source: at for at, source in enumerate(get_args(CardSource))}
 
 
 class CardRoot(msgspec.Struct, frozen=True):
@@ -53,29 +62,6 @@ class ShadowedCard(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         return f"{self.id}: {self.by} instead of {self.place}"
-
-
-class ReadyCard(msgspec.Struct, frozen=True, kw_only=True):
-    """A card whose texts may be shown, unless it is in quarantine."""
-
-    card: Card
-    """As its file says it, with every text cleaned."""
-    content_hash: str
-    """Of the whole file: an approval counts for exactly these bytes."""
-    tokens: int
-    is_quarantined: bool = False
-    score: int = 0
-    """How suspicious its texts are, 0 to 100."""
-    findings: tuple[ScanFinding, ...] = ()
-    changes: tuple[Replacement, ...] = ()
-    """What was taken out of its text, or made harmless."""
-
-    @property
-    def reasons(self) -> tuple[str, ...]:
-        """Why it is suspicious, in words."""
-        return tuple(
-            f"{one.place}: {one.category} [{one.rule}] {one.excerpt}" for one in self.findings
-        )
 
 
 class CardSet(msgspec.Struct, frozen=True):
@@ -127,22 +113,50 @@ class CardLibrary:
 
     def __init__(self, roots: Sequence[CardRoot], *, count: Counter = estimate_tokens) -> None:
         self.roots = tuple(roots)
+        self._count = count
+        self._read: dict[CardText, CardReading] = {}
         self._folders = [CardFolder(root.path, root.source, count) for root in self.roots]
 
-    def load(self, approved: frozenset[str] = frozenset()) -> CardSet:
+    def stamp(self) -> object:
+        """What the folders look like; another one after every edit. Blocks.
+
+        None where an edit is so young that a second one might look the same: nothing equals it.
+        """
+        now = time.time_ns()
+        stamps = [
+            folder.stamp()
+            for root, folder in zip(self.roots, self._folders, strict=True)
+            if root.source != "built_in"
+        ]
+        ctimes = (times[2] for one in stamps for _, times in one or () if times)
+        return None if any(abs(now - ctime) < _YOUNG_NS for ctime in ctimes) else tuple(stamps)
+
+    def load(
+        self,
+        approved: frozenset[str] = frozenset(),
+        texts: Sequence[CardText] = (),
+        told: Sequence[Problem] = (),
+    ) -> CardSet:
         """Read every folder; blocks, so call it in a worker thread, one call at a time.
 
         Args:
             approved: content hashes of cards that may be used although they are suspicious.
+            texts: cards that lie in no folder.
+            told: what is wrong with where these come from.
         """
         report = Report()
+        report.extend(told)
+        groups = [
+            (_STRENGTH[root.source], self._folder(root, folder, report))
+            for root, folder in zip(self.roots, self._folders, strict=True)
+        ]
+        groups += [
+            (_STRENGTH[ready.card.source], [ready]) for ready in self._texts_read(texts, report)
+        ]
         found: dict[str, ReadyCard] = {}
         shadowed: list[ShadowedCard] = []
-        for root, folder in zip(self.roots, self._folders, strict=True):
-            if not os.path.isdir(root.path):  # noqa: PTH112 - no exception when nobody may look
-                _miss(root, report)
-                continue
-            for ready in _distinct(folder.cards(report), report):
+        for _, cards in sorted(groups, key=_strength):
+            for ready in cards:
                 first = found.setdefault(ready.card.id, ready)
                 if first is not ready:
                     by = first.card.place
@@ -154,9 +168,27 @@ class CardLibrary:
             report.count,
         )
 
+    def _folder(self, root: CardRoot, folder: "CardFolder", report: Report) -> list[ReadyCard]:
+        if not os.path.isdir(root.path):  # noqa: PTH112 - no exception when nobody may look
+            _miss(root, report)
+            return []
+        return _distinct(folder.cards(report), report)
 
-_Known = dict[str, tuple[bytes, ReadyCard | None, tuple[Problem, ...]]]
-"""By file: what was read, and what came of it."""
+    def _texts_read(self, texts: Sequence[CardText], report: Report) -> list[ReadyCard]:
+        """Cards that lie in no folder; one that was read before is not read again."""
+        read = {one: self._read.get(one) or self.read(one) for one in texts}
+        self._read = read
+        for found in read.values():
+            report.extend(found.problems)
+        return [found.ready for found in read.values() if found.ready is not None]
+
+    def read(self, text: CardText) -> CardReading:
+        """Read one card that lies in no folder."""
+        return read_card(text, self._count, no_reference)
+
+
+def _strength(group: tuple[int, list[ReadyCard]]) -> int:
+    return group[0]
 
 
 class CardFolder:
@@ -166,19 +198,19 @@ class CardFolder:
         self._path = path
         self._source: CardSource = source
         self._count = count
-        self._known: _Known = {}
+        self._known: dict[str, CardReading] = {}
 
     def cards(self, report: Report) -> Iterator[ReadyCard]:
         """Every card that can be used, by file name; the others are reported."""
-        read: _Known = {}
+        read: dict[str, CardReading] = {}
         for name in self._names(report):
             entry = self._read(name, report)
             if entry is None:
                 continue
             read[name] = entry
-            report.extend(entry[2])
-            if entry[1] is not None:
-                yield entry[1]
+            report.extend(entry.problems)
+            if entry.ready is not None:
+                yield entry.ready
         self._known = read
 
     def _names(self, report: Report) -> list[str]:
@@ -198,9 +230,7 @@ class CardFolder:
             report.add(Place(shown(self._path)), "unreadable", message)
         return sorted(names)
 
-    def _read(
-        self, name: str, report: Report
-    ) -> tuple[bytes, ReadyCard | None, tuple[Problem, ...]] | None:
+    def _read(self, name: str, report: Report) -> CardReading | None:
         file = shown(self._path / name)
         try:
             raw = read_inside(self._path, name, MAX_CARD_BYTES)
@@ -212,84 +242,53 @@ class CardFolder:
             report.add(Place(file), "unreadable", str(error), "put a plain file there")
             return None
         known = self._known.get(name)
-        return known if known is not None and known[0] == raw else self._parse(raw, file)
+        if known is not None and known.raw == raw:
+            card = known.ready.card if known.ready else None
+            if card is None or known.reference == self._reference(card, Report()):
+                return known
+        return read_card(CardText(raw, file, self._source), self._count, self._reference)
 
-    def _parse(self, raw: bytes, file: str) -> tuple[bytes, ReadyCard | None, tuple[Problem, ...]]:
-        own = Report()
-        card = read_card_file(raw, file, self._source, own)
-        ready = None if card is None else make_ready(card, raw, self._count)
-        problems = list(own.problems)
-        if ready is not None and ready.tokens > ready.card.token_budget:
-            problems.append(_over_budget(ready))
-        return raw, ready, Files("", contents={file: raw}).illustrate(problems)
+    def _reference(self, card: Card, report: Report) -> bytes:
+        if not card.reference or is_url(card.reference):
+            return b""
+        try:
+            found = read_inside(self._path, card.reference, MAX_CARD_BYTES)
+            if len(found) <= MAX_CARD_BYTES:
+                return found
+            reason = f"more than {MAX_CARD_BYTES:,} bytes"
+        except (OSError, EscapesFolderError) as error:
+            reason = str(error)
+        message = f"its reference document {card.reference!r} cannot be read: {reason}"
+        hint = "put the file there, or take the key out; the card counts without it"
+        report.extend([Problem(card.place, "bad_source", message, hint, severity="warning")])
+        return b""
+
+    def stamp(self) -> "_Stamp | None":
+        """What changes with every edit: names, times and sizes of the files that were read."""
+        try:
+            with os.scandir(self._path) as entries:
+                names = [one.name for _, one in zip(range(MAX_ENTRIES), entries, strict=False)]
+        except OSError:
+            return None
+        ready = (one.ready for one in self._known.values())
+        documents = {one.card.reference for one in ready if one and one.reference}
+        files = [*sorted(filter(_is_card, names))[:MAX_CARDS], *sorted(documents)]
+        return tuple((name, _times(self._path / name)) for name in files)
 
 
-def _over_budget(ready: ReadyCard) -> Problem:
-    card = ready.card
-    message = f"the text has {ready.tokens:,} tokens and the card allows {card.token_budget:,}"
-    hint = "it is not injected: shorten it, or raise token_budget"
-    return Problem(card.place, "over_budget", message, hint, severity="warning")
+_Stamp = tuple[tuple[str, tuple[int, ...]], ...]
+
+
+def _times(path: Path) -> tuple[int, ...]:
+    try:
+        found = os.stat(path)  # noqa: PTH116 - half of the time of Path.stat
+    except OSError:
+        return ()
+    return found.st_ino, found.st_mtime_ns, found.st_ctime_ns, found.st_size
 
 
 def _is_card(name: str) -> bool:
     return name.endswith(".md") and name[0] not in "._" and name.casefold() != _NOT_A_CARD
-
-
-def shown(path: Path) -> str:
-    """A path as text that can be printed and sent, whatever bytes it is made of."""
-    text = os.fsencode(path).decode("utf-8", "replace")
-    return "".join(char if char.isprintable() else "\ufffd" for char in text)
-
-
-def hash_content(raw: bytes) -> str:
-    """What stands for the bytes of a file in an approval."""
-    return sha256(raw).hexdigest()
-
-
-def make_ready(card: Card, raw: bytes, count: Counter) -> ReadyCard:
-    """Clean, scan and count a card; one that is suspicious is in quarantine until approved."""
-    body = scan(card.text, where=Place(card.place.file, _first_line(raw, card)))
-    # The texts of the frontmatter are put before agents too, and read by rankers.
-    texts = (card.name, card.description, *card.triggers.keywords)
-    above = scan("\n".join(texts), where=card.place)
-    # Joined they have no lines of their own in the file.
-    told = (msgspec.structs.replace(one, place=card.place) for one in above.findings)
-    cleaned = sanitise(card.text)
-    keywords = tuple(word for text in card.triggers.keywords if (word := _one_line(text)))
-    shown = msgspec.structs.replace(
-        card,
-        text=cleaned.text,
-        name=_one_line(card.name),
-        description=_one_line(card.description),
-        triggers=msgspec.structs.replace(card.triggers, keywords=keywords),
-    )
-    return ReadyCard(
-        card=shown,
-        content_hash=hash_content(raw),
-        tokens=count(shown.text),
-        is_quarantined=body.suspicious or above.suspicious,
-        score=max(body.score, above.score),
-        findings=(*told, *body.findings),
-        changes=cleaned.changes,
-    )
-
-
-def _one_line(text: str) -> str:
-    return " ".join(sanitise(text).text.split())
-
-
-def _first_line(raw: bytes, card: Card) -> int:
-    """The line of the file on which the text of a card begins."""
-    text = raw.decode("utf-8-sig", "replace")
-    at = text.rfind(card.text)
-    return text.count("\n", 0, at) + 1 if at >= 0 else 1
-
-
-def released(ready: ReadyCard, approved: frozenset[str]) -> ReadyCard:
-    """The card, out of quarantine if exactly this content was approved."""
-    if ready.is_quarantined and ready.content_hash in approved:
-        return msgspec.structs.replace(ready, is_quarantined=False)
-    return ready
 
 
 def _distinct(cards: Iterable[ReadyCard], report: Report) -> list[ReadyCard]:

@@ -14,15 +14,14 @@ import msgspec
 
 from remit.config.settings.table import Settings
 from remit.features.cards.card import parse_day_span
-from remit.features.cards.library import ReadyCard
+from remit.features.cards.ready_card import ReadyCard
 from remit.features.cards.scorers import DEFAULT, BatchScorer, CardScorer, checked
 from remit.features.cards.views import Position
 from remit.features.cards.words import WINDOW, KeywordMatch, Score, Window
 
 DEFAULT_BUDGET = 1_500
-SURE_PRIORITY = 50
-"""Cards of a lower priority need two signals that share no word."""
-_SIGNALS = 2
+SURE_PRIORITY, _SIGNALS = 50, 2
+"""Cards of a lower priority need that many signals, which share no word."""
 _GROWN = 50
 """Messages of a conversation at which the budget has grown to its most."""
 
@@ -89,6 +88,7 @@ class CardsConfig(msgspec.Struct, frozen=True, kw_only=True):
     rollout: Mapping[str, float] = {}
     kill_share: float = 0.8
     position: Position = "after_agents"
+    log_level: Literal["none", "summary", "detailed"] = "summary"
 
     def options(self) -> SelectOptions:
         """What of this is about selection."""
@@ -110,6 +110,7 @@ class InjectedCard(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     relevance: float
     tokens: int
     text: str
+    version: str = ""
     matches: tuple[KeywordMatch, ...] = ()
     forced: bool = False
 
@@ -262,7 +263,7 @@ def _scored(
         threshold = _threshold(ready, options)
         reason = None if forced else _unsure(ready, score, threshold)
         if reason is None:
-            called.append(_Candidate(ready, score or _UNSCORED, forced))
+            called.append(_Candidate(ready, score or Score(value=0.0), forced))
         elif score is None:
             unfit.append(SkippedCard(id=card.id, reason=reason))
         else:
@@ -276,9 +277,6 @@ def _scored(
                 )
             )
     return called, unfit
-
-
-_UNSCORED = Score(value=0.0)
 
 
 def _unsure(ready: ReadyCard, score: Score | None, threshold: float) -> SkipReason | None:
@@ -350,6 +348,7 @@ def _packed(
                 relevance=one.score.value,
                 tokens=tokens,
                 text=card.text,
+                version=card.version,
                 matches=one.score.matches,
                 forced=one.forced,
             )
@@ -379,12 +378,12 @@ def cards_config(settings: Settings) -> CardsConfig:
         rollout=_numbers(settings.awareness_rollout),
         kill_share=settings.awareness_kill_share,
         position=settings.awareness_position,
+        log_level=settings.awareness_log_level,
     )
 
 
 def _numbers(pairs: Iterable[str]) -> dict[str, float]:
-    parted = (pair.partition("=") for pair in pairs)
-    return {name: float(number) for name, _, number in parted}
+    return {name: float(number) for name, _, number in (pair.partition("=") for pair in pairs)}
 
 
 def budget_for(options: SelectOptions, conversation_length: int) -> int:

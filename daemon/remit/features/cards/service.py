@@ -15,7 +15,9 @@ import msgspec
 import structlog
 
 from remit.errors import StoreError
-from remit.features.cards.library import CardSet, ReadyCard
+from remit.features.cards.cache import CardCache
+from remit.features.cards.library import CardSet
+from remit.features.cards.ready_card import ReadyCard
 from remit.features.cards.scorers import (
     DEFAULT,
     CardScorer,
@@ -35,7 +37,7 @@ from remit.features.cards.select import (
     SkippedCard,
     select,
 )
-from remit.features.cards.store import CardCache, CardMemory, Switch, Turn
+from remit.features.cards.store import CardMemory, Switch, Turn
 from remit.features.cards.views import Question, Recipient, injected, rendered
 from remit.kernel.audit.log import AuditLog
 from remit.model.event import Service
@@ -49,6 +51,7 @@ DAEMON = "daemon"
 Tell = Callable[[str, Any, str], int]
 _AT_ONCE = 65_536
 """Characters that are looked at in the loop; more of them in a worker thread."""
+_MOST_SKIPPED = 50
 _QUICK = frozenset({"words", "keyword_density"})
 
 
@@ -78,7 +81,7 @@ class CardSelector:
         self._clock = clock
         self._make_scorers = make_scorers
         self._scorers: Scorers | None = None
-        self._count = count
+        self.count = count
         self._has_counted = False
 
     async def select(self, caller: Recipient, question: Question) -> tuple[Selection, str]:
@@ -104,7 +107,7 @@ class CardSelector:
             scorer,
             options,
             budget=question.token_budget,
-            overhead=await self._counted(rendered([])),
+            overhead=await self.counted(rendered([])),
         )
         looked_at = sum(map(len, question.messages[-options.window :]))
         if quick and looked_at <= _AT_ONCE:
@@ -114,18 +117,19 @@ class CardSelector:
     async def _fitted(self, selection: Selection) -> Selection:
         """The selection, counted with titles and fence; the last ones go if that is too much."""
         while selection.injected:
-            whole = await self._counted(text_of(selection.injected))
+            whole = await self.counted(text_of(selection.injected))
             if whole <= selection.budget:
                 return msgspec.structs.replace(selection, total_tokens=whole)
             selection = _shortened(selection, whole - selection.budget)
         return selection
 
-    async def _counted(self, text: str) -> int:
+    async def counted(self, text: str) -> int:
+        """How many tokens a text has."""
         if not self._has_counted:  # a tokenizer may have to be loaded
-            found = await anyio.to_thread.run_sync(self._count, text)
+            found = await anyio.to_thread.run_sync(self.count, text)
             self._has_counted = True
             return found
-        return self._count(text)
+        return self.count(text)
 
     def _situation(self, caller: Recipient, question: Question, found: CardSet) -> Situation:
         held = caller.capabilities
@@ -259,6 +263,10 @@ class Cards(Service):
             return "held_back"
         return self.mode
 
+    async def count(self, text: str) -> int:
+        """How many tokens a text has."""
+        return await self._selector.counted(text)
+
     async def visible(self, caller: Recipient) -> dict[str, ReadyCard]:
         """The cards that a caller may be given, by id; without those in quarantine."""
         return {
@@ -303,16 +311,22 @@ class Cards(Service):
     async def _write(self, caller: Recipient, question: Question, chosen: CardAnswer) -> bool:
         """Write the audit line; what cannot be written down is not injected."""
         given = chosen.selection.injected
-        if not given:
+        if not given or self.config.log_level == "none":
             return True
+        is_detailed = self.config.log_level == "detailed"
         details = {
-            "cards": [_audited(one) for one in given],
+            "cards": [_detailed(one) if is_detailed else _audited(one) for one in given],
             "total_tokens": chosen.selection.total_tokens,
             "mode": chosen.mode,
             "scorer": chosen.scorer,
             "session": question.session,
             "session_type": question.session_type,
         }
+        if is_detailed:
+            details["skipped"] = [
+                {"id": one.id, "reason": one.reason, "relevance": round(one.relevance, 4)}
+                for one in chosen.selection.skipped[:_MOST_SKIPPED]
+            ]
         try:
             await self._audit_log.record(
                 principal=caller.principal,
@@ -374,6 +388,11 @@ def key_of(caller: Recipient, question: Question) -> str:
 def text_of(cards: Sequence[InjectedCard]) -> str:
     """The text of the file that is injected; empty without cards."""
     return rendered([(one.name, one.text) for one in cards]) if cards else ""
+
+
+def _detailed(one: InjectedCard) -> dict[str, Any]:
+    found = [match.keyword for match in one.matches]  # words of the card, and of nobody else
+    return _audited(one) | {"version": one.version, "matches": found, "forced": one.forced}
 
 
 def _audited(one: InjectedCard) -> dict[str, Any]:

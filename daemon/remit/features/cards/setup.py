@@ -8,11 +8,14 @@ import anyio
 import msgspec
 
 from remit.config.settings.table import Settings
-from remit.features.cards.library import CardLibrary, ReadyCard, configured_roots
+from remit.features.cards.cache import CardCache
+from remit.features.cards.library import CardLibrary, configured_roots
+from remit.features.cards.ready_card import ReadyCard
 from remit.features.cards.scorers import Scorers, configured_scorers, token_count
 from remit.features.cards.select import CardsConfig, cards_config
 from remit.features.cards.service import Cards, CardSelector
-from remit.features.cards.store import CARD, CardCache, CardMemory, CardReviews
+from remit.features.cards.sources import CardCatalogues, Fetch, StoredCards, fetch_over_http
+from remit.features.cards.store import CARD, CardMemory, CardReviews
 from remit.features.cards.views import MOST_REASONS, MOST_SUSPICIOUS
 from remit.features.reviews.desk import (
     ReviewDecision,
@@ -44,6 +47,8 @@ class CardOptions(msgspec.Struct, frozen=True):
     config: CardsConfig
     has_own: Callable[[], bool]
     """Whether there are folders of cards besides what is built in."""
+    catalogues: tuple[str, ...] = ()
+    fetch: Fetch = fetch_over_http(private=False)
 
 
 def configured_cards(settings: Settings) -> CardOptions:
@@ -56,6 +61,8 @@ def configured_cards(settings: Settings) -> CardOptions:
         count,
         cards_config(settings),
         lambda: any(path.exists() for path in own),
+        settings.card_catalogues,
+        fetch_over_http(private=settings.web_fetch_private),
     )
 
 
@@ -67,14 +74,22 @@ def _build(kernel: Kernel, startup: Startup) -> None:
     selector = CardSelector(
         config, cache, clock=clock, make_scorers=options.make_scorers, count=options.count
     )
+    blobs = BlobRows(kernel.database)
+    stored = StoredCards(blobs, clock=kernel.wall_clock)
+    catalogues = CardCatalogues(
+        options.catalogues, blobs, fetch=options.fetch, clock=kernel.wall_clock
+    )
+    for source in (stored, catalogues):
+        cache.add(source)
     memory = CardMemory(BlobRows(kernel.database), config.mode)
     tell = kernel.delivery.publish
     cards = Cards(config, cache, selector, memory, kernel.audit_log, tell=tell, clock=clock)
-    kernel.provide(cards, reviews)
+    kernel.provide(cards, reviews, stored, catalogues)
     if desk := kernel.find(ReviewDesk):
         desk.register(CARD_REVIEWS)
     kernel.reload_parts.append(ReloadPart("cards", lambda: _reload(cache)))
     kernel.file_problems.append(lambda: cache.problems)
+    kernel.figures.append(lambda: memory.figures)
 
 
 def _reload(cache: CardCache) -> Reading:
@@ -94,6 +109,9 @@ async def _run(kernel: Kernel, settings: Settings) -> AsyncGenerator[None]:
     cards = kernel.service(Cards)
     await kernel.service(CardReviews).load()
     await cards.memory.load()
+    await kernel.service(StoredCards).load()
+    catalogues = kernel.service(CardCatalogues)
+    await catalogues.load()
 
     reread = cards.cache.reread
     async with anyio.create_task_group() as tasks:
@@ -102,6 +120,7 @@ async def _run(kernel: Kernel, settings: Settings) -> AsyncGenerator[None]:
             folders = [root.path for root in configured_roots(settings)]
             tasks.start_soon(watch_directories, folders, reread)
         tasks.start_soon(cards.memory.keep)
+        tasks.start_soon(catalogues.keep, settings.card_refresh_seconds)
         yield
         tasks.cancel_scope.cancel()
 

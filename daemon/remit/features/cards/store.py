@@ -5,7 +5,7 @@ written at once; a day of sessions and the latest injections from time to time.
 """
 
 import secrets
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
 from typing import Any
 
@@ -14,11 +14,9 @@ import anyio.to_thread
 import msgspec
 import structlog
 
-from remit.errors import ConflictError, Problem, StoreError
-from remit.features.cards.library import CardLibrary, CardSet, ReadyCard
+from remit.errors import ConflictError, StoreError
 from remit.features.reviews.desk import stored_reviews
 from remit.features.reviews.store import ReviewRows
-from remit.kernel.reload.full_reload import ProblemLog
 from remit.kernel.store.records import Review, ReviewStatus
 from remit.kernel.store.rows import BlobRows
 from remit.model.event import Service
@@ -37,6 +35,14 @@ MEMORY_BLOB = "awareness"
 SWITCH_BLOB = "awareness_switch"
 MAX_TURNS = 1_000
 MAX_SCORERS = 32
+FIGURES = (
+    "card_turns",
+    "card_turns_injected",
+    "card_turns_monitored",
+    "cards_injected",
+    "cards_monitored",
+)
+"""What /metrics tells of the injections since the start."""
 _WRITE_SECONDS = 5.0
 
 
@@ -102,84 +108,6 @@ class CardReviews(Service):
                 await self._store.review_add(_record(card, decision))
                 self._decisions[card] = decision
             return decision
-
-
-class CardCache:
-    """Follows the folders and the decisions. Nothing is read before somebody asks."""
-
-    def __init__(
-        self,
-        make_library: Callable[[], CardLibrary],
-        reviews: CardReviews,
-        has_own: Callable[[], bool],
-    ) -> None:
-        """Wire the parts; `has_own` tells whether there is anything but what is built in."""
-        self._make_library = make_library
-        self._has_own = has_own
-        self._library: CardLibrary | None = None
-        self._reviews = reviews
-        self._wanted, self._read_at = 1, 0
-        self._found = CardSet()
-        self._is_known = False
-        self._lock = anyio.Lock()
-        self._problem_log = ProblemLog("card_problem")
-
-    def changed(self) -> None:
-        """Say that everything must be looked at again before the next answer."""
-        self._wanted += 1
-
-    async def reread(self) -> None:
-        """Look at everything again now, so that what is wrong is told before a card is wanted.
-
-        Where there is nothing but what is built in, nothing is loaded before somebody asks.
-        """
-        self.changed()
-        if self._library is not None or self._has_own():
-            await self.cards()
-        else:
-            self._is_known = True
-
-    def own_hashes(self) -> dict[str, str] | None:
-        """The hash of each file that is not built in, as it was read last; None: never yet."""
-        if not self._is_known:
-            return None
-        own = (one for one in self._found.cards if one.card.source != "built_in")
-        return {one.card.id: one.content_hash for one in own}
-
-    @property
-    def problems(self) -> tuple[Problem, ...]:
-        """What was wrong with the files when they were last read."""
-        return self._found.problems
-
-    async def cards(self) -> CardSet:
-        """What is in force now; when it cannot be read, what was read last."""
-        if self._read_at != self._wanted:
-            async with self._lock:
-                if self._read_at != self._wanted:
-                    await self._read()
-        return self._found
-
-    async def _read(self) -> None:
-        wanted = self._wanted
-        try:
-            if self._library is None:
-                self._library = await anyio.to_thread.run_sync(self._make_library)
-            self._found = await anyio.to_thread.run_sync(self._library.load, self._reviews.approved)
-        except Exception:  # cards are a help: without them the daemon goes on
-            log.exception("cards_not_read")
-        self._problem_log.tell(self._found.problems)
-        self._read_at, self._is_known = wanted, True
-
-    async def suspicious(self) -> dict[str, tuple[ReadyCard, ReviewStatus]]:
-        """Each card that waits for a decision, or about whose content one was made."""
-        found: dict[str, tuple[ReadyCard, ReviewStatus]] = {}
-        for ready in (await self.cards()).cards:
-            decision = self._reviews.decision(ready.card.id, ready.content_hash)
-            if decision is not None:
-                found[ready.card.id] = (ready, decision.status)
-            elif ready.is_quarantined:
-                found[ready.card.id] = (ready, "pending")
-        return found
 
 
 class Switch(msgspec.Struct, frozen=True):
@@ -279,6 +207,7 @@ class CardMemory:
         self.ledger = Ledger()
         self.turns: deque[Turn] = deque(maxlen=MAX_TURNS)
         self.tallies: dict[str, ScorerTally] = {}
+        self.figures: Counter[str] = Counter(dict.fromkeys(FIGURES, 0))
         self._is_dirty = False
 
     async def load(self) -> None:
@@ -318,6 +247,11 @@ class CardMemory:
         self._is_dirty = True
         tally = self._tally(turn.scorer)
         tally.turns += 1
+        self.figures["card_turns"] += 1
+        if turn.injected:
+            is_given = turn.mode == "on"
+            self.figures["card_turns_injected" if is_given else "card_turns_monitored"] += 1
+            self.figures["cards_injected" if is_given else "cards_monitored"] += len(turn.injected)
         if turn.injected:
             tally.with_cards += 1
             self.turns.append(turn)

@@ -11,7 +11,8 @@ import msgspec
 
 from remit.errors import InvalidDataError, Problem
 from remit.features.cards.card import Card
-from remit.features.cards.library import CardSet, ReadyCard
+from remit.features.cards.library import CardSet
+from remit.features.cards.ready_card import ReadyCard, is_url
 from remit.model.names import did_you_mean
 from remit.text.fence import fenced
 
@@ -69,6 +70,8 @@ def card_entry(ready: ReadyCard, *, everything: bool) -> dict[str, Any]:
         "priority": card.priority,
         "source": card.source,
         "tokens": ready.tokens,
+        "version": card.version,
+        "reference": card.reference if is_url(card.reference) else bool(ready.reference),
         "triggers": msgspec.to_builtins(card.triggers),
     }
     if everything:

@@ -1,7 +1,7 @@
 """web:web_fetch — one page of the web, as text that a model can read."""
 
 from collections import Counter
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -19,7 +19,7 @@ from remit.model.paths import HostRules
 from remit.policy.queries import givers_of
 
 if TYPE_CHECKING:
-    from remit.features.web.fetch import FetchResult
+    from remit.features.web.fetch import Fetcher, FetchResult
 
 EVENT = "web:web_fetch"
 
@@ -69,20 +69,26 @@ async def web_fetch(
         as_markdown: turn HTML into Markdown.
         as_text: turn HTML into plain text, unless as_markdown is set.
     """
-    # httpx costs 0.3 s and 10 MB, which only those who fetch have to pay.
-    from remit.features.web.fetch import Fetcher  # noqa: PLC0415
-
     wanted: Literal["markdown", "text", ""]
     wanted = "markdown" if as_markdown else "text" if as_text else ""
     async with SLOTS.place(ctx.kernel.authority.fleet.root(ctx.principal.id)):
         try:
-            fetched = await Fetcher((access.hosts, *_rules(ctx)), private=access.private).fetch(
-                url, method
-            )
+            fetcher = make_fetcher((access.hosts, *_rules(ctx)), private=access.private)
+            fetched = await fetcher.fetch(url, method)
         except DeniedError as error:
             await _write_down(ctx, url, error)
             raise
         return await _answer(url, method, wanted, fetched)
+
+
+def make_fetcher(
+    rules: Sequence[HostRules] = (), *, private: bool = False, **bounds: float
+) -> "Fetcher":
+    """A fetcher that reaches nothing private unless told; `bounds` are those of its Bounds."""
+    # httpx costs 0.3 s and 10 MB, which only those who fetch have to pay.
+    from remit.features.web.fetch import Bounds, Fetcher  # noqa: PLC0415
+
+    return Fetcher(rules, private=private, bounds=Bounds(**bounds) if bounds else None)  # type: ignore[arg-type]
 
 
 def _rules(ctx: Context) -> list[HostRules]:

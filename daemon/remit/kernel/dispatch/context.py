@@ -247,6 +247,8 @@ class Kernel(msgspec.Struct, eq=False, kw_only=True):
     """Told the name of a principal that lost its key."""
     file_problems: list[Callable[[], tuple[Problem, ...]]] = []
     """What is wrong with files that features have read, for those who see everything."""
+    figures: list[Callable[[], Mapping[str, float]]] = []
+    """Totals that features count, by name, for whoever measures the daemon."""
     unavailable: Callable[[], Mapping[str, str]] = dict
     """By server: why its tools cannot be called now."""
     obstacle: "FindObstacle" = lambda _event: None

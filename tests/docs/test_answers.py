@@ -25,6 +25,7 @@ async def predict() -> None:
     'Predict.'
 """
 SKILL = "---\nname: review\ndescription: Review a text\n---\nRead it twice.\n"
+CARD = "---\nid: tides\nname: T\ndescription: D\ntriggers: {keywords: [tide]}\n---\nTwice a day.\n"
 CALLS: list[tuple[str, dict[str, Any]]] = [
     ("agent:spawn", {"profile": "communicator", "agent_id": "ann"}),
     ("agent:list", {}),
@@ -38,6 +39,10 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("awareness:select", {"messages": ["keep it in the shared state"]}),
     ("awareness:inject", {"files": [], "messages": ["keep it in the shared state"]}),
     ("awareness:cards", {}),
+    ("awareness:read", {"id": "remit-state"}),
+    ("awareness:put", {"card": CARD}),
+    ("awareness:remove", {"id": "tides"}),
+    ("awareness:refresh", {}),
     ("awareness:outcome", {"useful": True}),
     ("awareness:outcomes", {}),
     ("awareness:switch", {"on": True}),

@@ -12,10 +12,11 @@ from remit.config.definitions.files import edited
 from remit.errors import StoreError
 from remit.features.cards.card import Card
 from remit.features.cards.library import CardLibrary, CardRoot
+from remit.features.cards.reviews import CardReviews
 from remit.features.cards.scorers import Scorers, load_scorers
 from remit.features.cards.select import CardsConfig
 from remit.features.cards.service import Cards
-from remit.features.cards.store import CardMemory, CardReviews
+from remit.features.cards.store import CardMemory
 from remit.features.cards.views import FILE
 from remit.features.cards.words import Score, Window
 

@@ -156,7 +156,7 @@ async def read(ctx: Context, cards: Cards, id: Name) -> dict[str, Any]:  # noqa:
     }
 
 
-@event_handler("awareness:put", capability="awareness_sources", effect="write", wildcard=False)
+@event_handler("awareness:put", capability="awareness_admin", effect="write", wildcard=False)
 async def put(ctx: Context, cards: Cards, stored: StoredCards, card: CardFile) -> dict[str, Any]:
     """Keep a card in the store of the daemon; it counts from the next call on.
 
@@ -180,7 +180,7 @@ async def put(ctx: Context, cards: Cards, stored: StoredCards, card: CardFile) -
     }
 
 
-@event_handler("awareness:remove", capability="awareness_sources", effect="write", wildcard=False)
+@event_handler("awareness:remove", capability="awareness_admin", effect="write", wildcard=False)
 async def remove(ctx: Context, stored: StoredCards, id: Name) -> dict[str, Any]:  # noqa: A002
     """Forget a card that was put.
 
@@ -194,27 +194,25 @@ async def remove(ctx: Context, stored: StoredCards, id: Name) -> dict[str, Any]:
 
 @event_handler(
     "awareness:refresh",
-    capability="awareness_sources",
+    capability="awareness_admin",
     effect="write",
     open_world=True,
     wildcard=False,
     timeout=300.0,
 )
-async def refresh(
-    ctx: Context, catalogues: CardCatalogues, accept: Name = ""
-) -> list[dict[str, Any]]:
+async def refresh(ctx: Context, catalogues: CardCatalogues, accept: Name = "") -> dict[str, Any]:
     """Fetch the catalogues of cards now, and tell how each stands.
 
     Args:
         accept: the SHA-256 of a content that you have looked at; it becomes the pinned one.
     """
     _for_the_operator(ctx)
-    return [msgspec.to_builtins(one) for one in await catalogues.refresh(accept)]
+    return {"items": [msgspec.to_builtins(one) for one in await catalogues.refresh(accept)]}
 
 
 def _for_the_operator(ctx: Context) -> None:
-    """Refuse everybody else: what is put before all agents is decided by nobody among them."""
-    if not ctx.principal.is_operator:
+    """Refuse who sees only its own part: it must not decide what is put before every agent."""
+    if not ctx.sees_everything:
         message = "only the operator decides where cards come from"
         raise DeniedError(message, reason="no_grant", hint="ask the operator")
 

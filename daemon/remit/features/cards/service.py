@@ -15,7 +15,6 @@ import msgspec
 import structlog
 
 from remit.errors import StoreError
-from remit.features.cards.cache import CardCache
 from remit.features.cards.library import CardSet
 from remit.features.cards.ready_card import ReadyCard
 from remit.features.cards.scorers import (
@@ -37,7 +36,7 @@ from remit.features.cards.select import (
     SkippedCard,
     select,
 )
-from remit.features.cards.store import CardMemory, Switch, Turn
+from remit.features.cards.store import CardCache, CardMemory, Switch, Turn
 from remit.features.cards.views import Question, Recipient, injected, rendered
 from remit.kernel.audit.log import AuditLog
 from remit.model.event import Service

@@ -8,14 +8,14 @@ import anyio
 import msgspec
 
 from remit.config.settings.table import Settings
-from remit.features.cards.cache import CardCache
 from remit.features.cards.library import CardLibrary, configured_roots
 from remit.features.cards.ready_card import ReadyCard
+from remit.features.cards.reviews import CARD, CardReviews
 from remit.features.cards.scorers import Scorers, configured_scorers, token_count
 from remit.features.cards.select import CardsConfig, cards_config
 from remit.features.cards.service import Cards, CardSelector
 from remit.features.cards.sources import CardCatalogues, Fetch, StoredCards, fetch_over_http
-from remit.features.cards.store import CARD, CardMemory, CardReviews
+from remit.features.cards.store import CardCache, CardMemory
 from remit.features.cards.views import MOST_REASONS, MOST_SUSPICIOUS
 from remit.features.reviews.desk import (
     ReviewDecision,

@@ -1,10 +1,12 @@
-"""What a daemon keeps of cards: those in force, the decisions about them, and what came of them.
+"""What a daemon has of cards: those in force, and what came of them.
 
-Decisions are rows of the store, and each counts for one content of a card only. The switch is
-written at once; a day of sessions and the latest injections from time to time.
+One generation counts for all sources: an edit of a folder, a card that was put, a catalogue that
+was fetched, a reload and a review each raise it, and nobody is answered from an older one. A file
+that was written before a call counts at that call, whether or not the folders are watched.
+
+The switch is written at once; a day of sessions and the latest injections from time to time.
 """
 
-import secrets
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
 from typing import Any
@@ -14,18 +16,17 @@ import anyio.to_thread
 import msgspec
 import structlog
 
-from remit.errors import ConflictError, StoreError
-from remit.features.reviews.desk import stored_reviews
-from remit.features.reviews.store import ReviewRows
-from remit.kernel.store.records import Review, ReviewStatus
+from remit.errors import DefinitionError, Problem, StoreError, UnavailableError
+from remit.features.cards.library import CardLibrary, CardSet
+from remit.features.cards.ready_card import CardText, ReadyCard
+from remit.features.cards.reviews import CardReviews
+from remit.features.cards.sources import TextSource
+from remit.kernel.reload.full_reload import ProblemLog
+from remit.kernel.store.records import ReviewStatus
 from remit.kernel.store.rows import BlobRows
-from remit.model.event import Service
 
-CARD = "card"
-"""The kind of the review of a card that looks suspicious."""
 log = structlog.get_logger()
 
-DAMAGED = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, KeyError, TypeError)
 DAY = 86_400.0
 MIN_SESSIONS = 20
 """Fewer sessions in a day say nothing about a share."""
@@ -46,68 +47,122 @@ FIGURES = (
 _WRITE_SECONDS = 5.0
 
 
-class CardDecision(msgspec.Struct, frozen=True):
-    """What was decided about a card, last."""
+class CardCache:
+    """The cards in force. Nothing is read before somebody asks."""
 
-    status: ReviewStatus
-    content_hash: str
-    by: str
-    at: float
-    note: str
+    def __init__(
+        self,
+        make_library: Callable[[], CardLibrary],
+        reviews: CardReviews,
+        has_own: Callable[[], bool],
+    ) -> None:
+        """Wire the parts; `has_own` tells whether there is anything but what is built in."""
+        self._make_library = make_library
+        self._has_own = has_own
+        self._library: CardLibrary | None = None
+        self._reviews = reviews
+        self._sources: list[TextSource] = []
+        self._generation, self._read_at = 1, 0
+        self._stamp: object = None
+        self._found = CardSet()
+        self._is_known = False
+        self._lock = anyio.Lock()
+        self._problem_log = ProblemLog("card_problem")
 
+    def add(self, source: "TextSource") -> None:
+        """Take in the cards of a source too."""
+        self._sources.append(source)
+        source.changed = self.changed
 
-class CardReviews(Service):
-    """The newest decision about each card; all of them are in the store."""
+    def changed(self) -> None:
+        """Say that everything must be looked at again before the next answer."""
+        self._generation += 1
 
-    def __init__(self, store: ReviewRows, *, clock: Callable[[], float]) -> None:
-        self._store = store
-        self._clock = clock
-        self._decisions: dict[str, CardDecision] = {}
-        self._deciding = anyio.Lock()
+    async def reread(self) -> None:
+        """Look at everything again now, so that what is wrong is told before a card is wanted.
 
-    async def load(self) -> None:
-        """Take over what was decided; what cannot be read counts as undecided."""
-        async for review in stored_reviews(self._store, CARD):
-            try:
-                body = msgspec.json.decode(review.payload)
-                card, content_hash = str(body["card"]), str(body["content_hash"])
-            except DAMAGED:
-                continue
-            at = review.decided_at or review.requested_at
-            self._decisions[card] = CardDecision(
-                review.status, content_hash, review.decided_by, at, review.note
-            )
+        Where there is nothing but what is built in, nothing is loaded before somebody asks.
+        """
+        self.changed()
+        if self._library is not None or self._has_own() or any(one.texts for one in self._sources):
+            await self.cards()
+        else:
+            self._is_known = True
+
+    def own_hashes(self) -> dict[str, str] | None:
+        """The hash of each card that is not built in, as it was read last; None: never yet."""
+        if not self._is_known:
+            return None
+        own = (one for one in self._found.cards if one.card.source != "built_in")
+        return {one.card.id: one.content_hash for one in own}
 
     @property
-    def approved(self) -> frozenset[str]:
-        """Hashes of the contents that may be shown although they look suspicious."""
-        decisions = self._decisions.values()
-        return frozenset(one.content_hash for one in decisions if one.status == "approved")
+    def problems(self) -> tuple[Problem, ...]:
+        """What was wrong with the cards when they were last read."""
+        return self._found.problems
 
-    def decision(self, card: str, content_hash: str) -> CardDecision | None:
-        """What was decided about exactly this content; None when nothing was."""
-        found = self._decisions.get(card)
-        return found if found is not None and found.content_hash == content_hash else None
+    async def cards(self) -> CardSet:
+        """What is in force now; when it cannot be read, what was read last."""
+        await self._look()
+        if self._read_at != self._generation:
+            async with self._lock:
+                if self._read_at != self._generation:
+                    await self._read()
+        return self._found
 
-    async def decide(
-        self, card: str, content_hash: str, status: ReviewStatus, *, by: str, note: str
-    ) -> CardDecision:
-        """Store a decision; it counts when this returns.
+    async def _look(self) -> None:
+        """Raise the generation when a file is not as it was when the folders were read."""
+        if self._library is None or self._read_at != self._generation:
+            return
+        before = self._stamp
+        found = await anyio.to_thread.run_sync(self._library.stamp)
+        if found is None or found != before:
+            self.changed()
+
+    async def _read(self) -> None:
+        generation = self._generation
+        try:
+            if self._library is None:
+                self._library = await anyio.to_thread.run_sync(self._make_library)
+            self._stamp = await anyio.to_thread.run_sync(self._library.stamp)
+            texts = [text for one in self._sources for text in one.texts]
+            told = [problem for one in self._sources for problem in one.problems]
+            self._found = await anyio.to_thread.run_sync(
+                self._library.load, self._reviews.approved, texts, told
+            )
+        except Exception:  # cards are a help: without them the daemon goes on
+            log.exception("cards_not_read")
+        self._problem_log.tell(self._found.problems)
+        self._read_at, self._is_known = generation, True
+
+    async def check(self, text: str) -> ReadyCard:
+        """Read a card as somebody wants to put it.
 
         Raises:
-            ConflictError: it is decided so already.
-            StoreError: it cannot be stored.
+            DefinitionError: it has mistakes, or more tokens than it allows itself.
         """
-        async with self._deciding:
-            before = self.decision(card, content_hash)
-            if before is not None and before.status == status:
-                raise ConflictError(f"the card {card!r} is {status} already", details={"id": card})
-            now = self._clock()
-            decision = CardDecision(status, content_hash, by, now, note)
-            with anyio.CancelScope(shield=True):
-                await self._store.review_add(_record(card, decision))
-                self._decisions[card] = decision
-            return decision
+        await self.cards()
+        library = self._library
+        if library is None:
+            raise UnavailableError(
+                "the cards cannot be read", hint="the log of the daemon says why"
+            )
+        given = CardText(text.encode("utf-8", "replace"), "$.card", "store")
+        found = await anyio.to_thread.run_sync(library.read, given)
+        if found.ready is None or found.problems:
+            raise DefinitionError(found.problems)
+        return found.ready
+
+    async def suspicious(self) -> dict[str, tuple[ReadyCard, ReviewStatus]]:
+        """Each card that waits for a decision, or about whose content one was made."""
+        found: dict[str, tuple[ReadyCard, ReviewStatus]] = {}
+        for ready in (await self.cards()).cards:
+            decision = self._reviews.decision(ready.card.id, ready.content_hash)
+            if decision is not None:
+                found[ready.card.id] = (ready, decision.status)
+            elif ready.is_quarantined:
+                found[ready.card.id] = (ready, "pending")
+        return found
 
 
 class Switch(msgspec.Struct, frozen=True):
@@ -295,23 +350,6 @@ class CardMemory:
         finally:
             with anyio.move_on_after(_WRITE_SECONDS, shield=True):
                 await self.write()
-
-
-def _record(card: str, decision: CardDecision) -> Review:
-    body = {"card": card, "content_hash": decision.content_hash}
-    return Review(
-        id=f"{CARD}:{card}@{secrets.token_hex(6)}",
-        kind=CARD,
-        subject=card,
-        requested_by=decision.by,
-        requested_at=decision.at,
-        expires_at=None,
-        payload=msgspec.json.encode(body),
-        status=decision.status,
-        decided_by=decision.by,
-        decided_at=decision.at,
-        note=decision.note,
-    )
 
 
 def _count(tally: ScorerTally, useful: bool, by: int) -> None:  # noqa: FBT001 - the value reported

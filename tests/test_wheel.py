@@ -55,6 +55,8 @@ def test_the_wheel_carries_both_packages_and_the_starter_yaml(wheel: Path, root:
     assert {"remit/__init__.py", "remit_client/wire.py"} <= names
     assert {"remit/starter/capabilities.yaml", *profiles} <= names
     assert "remit/features/cards/built_in_cards/permissions.md" in names
+    assert "remit/features/cards/built_in_cards/reference/permissions.md" in names
+    assert "remit/text/common_words.txt" in names
     assert "remit/features/scan/rules.toml" in names
 
 

@@ -155,6 +155,8 @@ def test_every_setting_can_stand_in_a_file(here: Path, env: dict[str, str]) -> N
         discovery_top_n = 1
         discovery_min_relevance = 0.5
         card_dirs = ["cards"]
+        card_catalogues = ["https://cards.example/team.json"]
+        card_refresh_seconds = 60
         workspace_cards = true
         awareness = "monitor"
         awareness_window = 3
@@ -168,6 +170,7 @@ def test_every_setting_can_stand_in_a_file(here: Path, env: dict[str, str]) -> N
         awareness_thresholds = ["mail=0.4"]
         awareness_rollout = ["main=0.25", "*=1"]
         awareness_kill_share = 1
+        awareness_log_level = "detailed"
         awareness_position = "last"
         web_fetch_allow_hosts = ["example.com", "*.example.org"]
         web_fetch_deny_hosts = ["bad.example.org"]

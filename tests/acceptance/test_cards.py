@@ -1,7 +1,14 @@
 """Cards on a real daemon: injected where they are called for, followed, quarantined, stopped."""
 
+import json
+import threading
+import urllib.request
+from collections.abc import Iterator
+from hashlib import sha256
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+import pytest
 from tests.acceptance.site import PATIENCE, Daemon, Site, eventually
 
 import remit_client.sync
@@ -64,6 +71,92 @@ def test_a_card_is_injected_where_it_is_called_for_and_its_file_is_followed(site
 
         rows = site.answer("audit", "--event", "awareness:inject", "--agent", "obs")["items"]
         assert rows[-1]["details"]["cards"][0].keys() == {"id", "relevance", "tokens"}
+
+
+def test_an_edit_counts_at_the_next_call_though_nobody_watches(site: Site) -> None:
+    site.configure(card_dirs=["cards"], watch=False, http="127.0.0.1:0")
+    with site.serving() as daemon, daemon.client("obs", "observer") as client:
+        for text in ("by the relay", "by a pigeon", "by the river"):
+            put(site, "mail", f"Mail goes {text}.")
+            assert text in content(inject(client))
+        (site.folder / "cards" / "mail.md").unlink()
+        assert given(inject(client)) == set()
+        with daemon.operator() as operator:
+            card = (
+                "---\nid: post\nname: P\ndescription: D\ntriggers: {keywords: [mail]}\n---\nPut.\n"
+            )
+            operator.call("awareness:put", {"card": card})
+            assert given(inject(client)) == {"post"}
+        url = f"{daemon.ready['endpoints']['http']}/metrics"
+        with urllib.request.urlopen(url, timeout=PATIENCE) as answer:  # noqa: S310 - ours
+            metrics = answer.read().decode()
+        assert "remit_cards_injected_total 4.0" in metrics
+        assert "remit_card_turns_total 5.0" in metrics
+    with site.serving() as daemon, daemon.client("obs2", "observer") as client:
+        assert given(inject(client)) == {"post"}  # it was kept
+        with daemon.operator() as operator:
+            operator.call("awareness:remove", {"id": "post"})
+        assert given(inject(client)) == set()
+
+
+class Shop(BaseHTTPRequestHandler):
+    """Serves one document."""
+
+    body = b""
+
+    def do_GET(self) -> None:
+        self.send_response(200 if self.body else 503)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(self.body)))
+        self.end_headers()
+        self.wfile.write(self.body)
+
+    def log_message(self, *_some: Any) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def shop() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Shop) as server:
+        threading.Thread(target=server.serve_forever).start()
+        yield f"http://127.0.0.1:{server.server_port}/cards.json"
+        server.shutdown()
+
+
+def catalogue(text: str) -> str:
+    card = f"---\nid: mail\nname: M\ndescription: D\ntriggers: {{keywords: [mail]}}\n---\n{text}\n"
+    Shop.body = json.dumps({"cards": [card]}).encode()
+    return sha256(Shop.body).hexdigest()
+
+
+def test_a_catalogue_is_used_as_it_was_pinned_and_kept_when_nobody_answers(
+    site: Site, shop: str
+) -> None:
+    pin = catalogue("Mail goes by the relay.")
+    site.configure(card_catalogues=[f"{shop}#sha256={pin}"], web_fetch_private=True)
+    with site.serving() as daemon, daemon.operator() as operator:
+        eventually(lambda: given(inject(operator)), lambda ids: ids == {"mail"})
+        other = catalogue("Mail goes by pigeon.")
+        (status,) = operator.call("awareness:refresh")["items"]
+        assert (status["in_force"], status["offered"]) == (pin, other)
+        assert "relay" in content(inject(operator))
+        assert other in repr(operator.call("awareness:cards")["problems"])
+    Shop.body = b""
+    with site.serving() as daemon, daemon.operator() as operator:
+        eventually(lambda: content(inject(operator)), lambda text: "relay" in text)
+        catalogue("Mail goes by pigeon.")
+        operator.call("awareness:refresh", {"accept": other})
+        assert "pigeon" in content(inject(operator))
+
+
+def test_a_catalogue_in_the_own_network_is_not_asked_unless_the_operator_says_so(
+    site: Site, shop: str
+) -> None:
+    site.configure(card_catalogues=[f"{shop}#sha256={catalogue('Mail.')}"])
+    with site.serving() as daemon, daemon.operator() as operator:
+        (status,) = operator.call("awareness:refresh")["items"]
+        assert (status["in_force"], bool(status["problem"])) == ("", True)
+        assert given(inject(operator)) == set()
 
 
 def test_a_poisoned_card_waits_until_somebody_approved_exactly_it(site: Site) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from remit.text.words import stem, words
+from remit.text.words import frequency, spelled, stem, words
 
 
 @pytest.mark.parametrize(
@@ -51,3 +51,22 @@ def test_what_is_too_long_for_a_word_is_left_alone() -> None:
 
 def test_stemming_can_be_switched_off() -> None:
     assert words("Invoices", stemmed=False) == ["invoices"]
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [
+        ("please", "every_day"),
+        ("remember", "every_day"),
+        ("helper", "often"),
+        ("zeppelin", "rare"),
+        ("\u5831", "often"),  # nobody counted other scripts
+    ],
+)
+def test_words_are_known_by_how_often_people_write_them(word: str, expected: str) -> None:
+    assert frequency(stem(word)) == expected
+
+
+def test_words_are_spelled_in_order_with_nothing_left_out() -> None:
+    assert spelled("The helpers ran C++, please!") == ["the", "helper", "ran", "c++", "please"]
+    assert spelled("\u5831\u544a ok") == ["\u5831", "\u544a", "ok"]

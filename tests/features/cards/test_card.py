@@ -43,6 +43,39 @@ def problems_of(text: str | bytes) -> list[Problem]:
     return report.problems
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("version", "1.2"),  # a number is ambiguous: 1.10 is 1.1
+        ("version", '"a b"'),
+        ("version", '""'),
+        ("reference", "beside.md"),  # it would be a card itself
+        ("reference", "../up/a.md"),
+        ("reference", "more/../../a.md"),
+        ("reference", "/etc/a.md"),
+        ("reference", "more/a.txt"),
+        ("reference", "http://docs.example/a"),
+        ("reference", "file:///etc/passwd"),
+    ],
+)
+def test_a_version_or_reference_that_is_none_is_refused_at_its_place(key: str, value: str) -> None:
+    (problem,) = problems_of(written(**{key: value}))
+    assert (problem.place.line, bool(problem.hint)) == (6, True)
+
+
+@pytest.mark.parametrize("value", ["more/a.md", "more/deep/a-b.md", "https://docs.example/a?b#c"])
+def test_a_reference_is_a_file_below_the_folder_or_a_url(value: str) -> None:
+    card = read(written(reference=f'"{value}"', version='"2.0-rc.1"'))
+    assert (card.reference, card.version) == (value, "2.0-rc.1")
+
+
+def test_context_and_unless_are_read_as_keywords_are() -> None:
+    card = read(written(triggers="{keywords: [a], context: [b  c, d], unless: [e]}"))
+    assert (card.triggers.context, card.triggers.unless) == (("b c", "d"), ("e",))
+    (problem,) = problems_of(written(triggers='{keywords: [a], context: ["--"]}'))
+    assert problem.code == "invalid_name"
+
+
 def test_a_card_with_every_key_is_read() -> None:
     card = read(
         """---

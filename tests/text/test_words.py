@@ -68,5 +68,5 @@ def test_words_are_known_by_how_often_people_write_them(word: str, expected: str
 
 
 def test_words_are_spelled_in_order_with_nothing_left_out() -> None:
-    assert spelled("The helpers ran C++, please!") == ["the", "helper", "ran", "c++", "please"]
+    assert spelled("The helpers ran C++, please!") == ["the", "helper", "ran", "c++", "pleas"]
     assert spelled("\u5831\u544a ok") == ["\u5831", "\u544a", "ok"]

@@ -16,6 +16,7 @@ from tests.features.cards.card_files import write_card
 from tests.features.web.web_server import Server, page, serving
 from tests.stores import TemporaryStore
 
+from remit.config.definitions.files import edited
 from remit.errors import ConflictError, InvalidDataError
 from remit.features.cards import sources
 from remit.features.cards.library import CardLibrary, CardRoot
@@ -94,10 +95,13 @@ async def test_what_was_put_is_there_after_a_restart(desk: Desk, tmp_path: Path)
     assert set(await injected(again)) == {"deploy"}
 
 
-@pytest.mark.parametrize("who", ["observer", "executor", "orchestrator"])
+@pytest.mark.parametrize("who", ["observer", "orchestrator", "keeper"])
 async def test_nobody_but_who_sees_everything_decides_where_cards_come_from(
     desk: Desk, who: str
 ) -> None:
+    keeper = "name: keeper\nextends: minimal\ncapabilities: {awareness_admin: true}\n"
+    desk.files = edited(starter_files(), None, {"keeper.yaml": keeper}, [])
+    await desk.ask("operator", "config:reload")
     await put(desk, card())
     for event, data in [
         ("awareness:put", {"card": card("other")}),

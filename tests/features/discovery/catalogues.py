@@ -5,13 +5,13 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from remit.features.discovery.counting import static_folder
 from remit.features.discovery.embedders import StaticVectors
 from remit.features.discovery.embedding import VectorCache
 from remit.features.discovery.index import Index, Indexer
 from remit.features.discovery.learning.lessons import NO_LESSONS, Lessons
 from remit.model.descriptor import Descriptor, Parameter
 from remit.model.grant import Grant
+from remit.text.counting import static_folder
 
 VECTORS = StaticVectors() if static_folder() is not None else None
 

@@ -2,8 +2,10 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from threading import Event
 from typing import Any
 
+import anyio
 import msgspec
 import pytest
 from anyio.from_thread import BlockingPortal, start_blocking_portal
@@ -13,12 +15,15 @@ from tests.fakes import Desk, built_in_handlers, starter_files, texts
 from tests.features.discovery.catalogues import skill
 
 from remit.errors import Place, Problem
-from remit.features.discovery.counting import make_counter
+from remit.features.discovery.embedding import EmbeddingError, VectorCache, np
+from remit.features.discovery.engine import Engine
+from remit.features.discovery.index import Indexer
 from remit.features.discovery.learning.experience import Experience
 from remit.features.discovery.learning.watch import Watch
 from remit.features.discovery.service import Discovery, Gathered
 from remit.kernel.dispatch.handler import Handler
 from remit.model.descriptor import Descriptor
+from remit.text.counting import make_counter
 
 PROFILES = ("minimal", "observer", "executor", "coordinator", "administrator")
 
@@ -56,10 +61,78 @@ async def test_a_request_finds_its_tool(desk: Desk) -> None:
     assert answer["fits"]
     assert set(answer) == {
         *("fits", "map", "summary", "detail", "capabilities", "tokens"),
-        *("skipped", "total_indexed", "revision"),
+        *("skipped", "total_indexed", "ranker", "revision"),
     }
     assert "state_set" in answer["summary"]
     assert answer["tokens"]["total"] < answer["tokens"]["full_dump"]
+
+
+class Slow:
+    """A model that takes its time: no vector comes before the gate is open."""
+
+    name, dimensions, is_slow = "slow", 2, True
+
+    def __init__(self) -> None:
+        self.gate = Event()
+
+    def embed(self, texts: Sequence[str]) -> Any:
+        if len(texts) > 1:  # a request is one
+            self.gate.wait(5)
+        return np.ones((len(texts), 2), np.float32) / np.sqrt(2)
+
+    def reads(self, words: Sequence[str]) -> bool:
+        return bool(words)
+
+
+async def test_a_large_catalogue_answers_by_words_before_its_vectors_are_there(
+    desk: Desk,
+) -> None:
+    model, discovery = Slow(), desk.kernel.service(Discovery)
+    discovery._make_engine = lambda: Engine(
+        Indexer(model, VectorCache()), make_counter(), lambda _one: ""
+    )
+    query = {"query": "keep a value for later"}
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(discovery.complete)
+        await anyio.wait_all_tasks_blocked()
+        with anyio.fail_after(5):
+            answer = await desk.ask("executor", "discovery:discover", query)
+            assert answer["ranker"] == {"name": "slow", "vectors": "coming"}
+            assert "tool:state:set" in ids(answer)
+            model.gate.set()
+            while answer["ranker"]["vectors"] != "ready":
+                await anyio.sleep(0.01)
+                answer = await desk.ask("executor", "discovery:discover", query)
+        stats = await desk.ask("operator", "discovery:stats")
+        assert stats["vectors"] == "ready"
+        tasks.cancel_scope.cancel()
+
+
+async def test_a_model_that_fails_is_asked_again_and_words_answer_meanwhile(desk: Desk) -> None:
+    class Failing(Slow):
+        fails = 2
+
+        def embed(self, texts: Sequence[str]) -> Any:
+            if len(texts) > 1 and self.fails:
+                self.fails -= 1
+                raise EmbeddingError("away")
+            return np.ones((len(texts), 2), np.float32) / np.sqrt(2)
+
+    model, discovery = Failing(), desk.kernel.service(Discovery)
+    discovery._make_engine = lambda: Engine(
+        Indexer(model, VectorCache()), make_counter(), lambda _one: ""
+    )
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(discovery.complete, 0.01)
+        await anyio.wait_all_tasks_blocked()
+        with anyio.fail_after(5):
+            vectors = "coming"
+            while vectors != "ready":
+                answer = await desk.ask("executor", "discovery:discover", {"query": "keep a value"})
+                vectors = answer["ranker"]["vectors"]
+                assert ids(answer)
+        assert model.fails == 0
+        tasks.cancel_scope.cancel()
 
 
 async def test_what_is_not_granted_is_not_found_by_any_name(desk: Desk) -> None:

@@ -3,11 +3,11 @@
 import msgspec
 import pytest
 from tests.features.discovery.catalogues import skill, tool
-from tests.features.discovery.test_counting import COUNTERS, needs_search
+from tests.text.test_counting import COUNTERS, needs_search
 
-from remit.features.discovery.counting import CharsCounter, make_counter
 from remit.features.discovery.engine import full_dump_tokens
 from remit.model.descriptor import Descriptor, Parameter, meta_tool
+from remit.text.counting import CharsCounter, make_counter
 
 CHARS = CharsCounter()
 

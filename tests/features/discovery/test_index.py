@@ -188,3 +188,13 @@ def test_a_start_with_an_empty_index_keeps_the_vectors_of_a_large_catalogue(tmp_
     restarted.vectors(Letters(), [])
     restarted.vectors(Letters(), texts)
     assert restarted.embedded == 0
+
+
+def test_an_indexer_that_starts_empty_forgets_no_vectors(tmp_path: Path) -> None:
+    many = [tool(f"t{number}", f"text {number}") for number in range(5_100)]
+    Indexer(Letters(), VectorCache(tmp_path)).build(many)
+    model = Letters()
+    restarted = Indexer(model, VectorCache(tmp_path))
+    restarted.build(())
+    restarted.build(many)
+    assert model.texts == []

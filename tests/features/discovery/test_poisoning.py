@@ -9,12 +9,12 @@ from tests.fakes import texts
 from tests.family import Family
 from tests.features.discovery.catalogues import OFFICE, VECTORS, grant
 
-from remit.features.discovery.counting import make_counter
 from remit.features.discovery.embedding import VectorCache
 from remit.features.discovery.engine import Engine
 from remit.features.discovery.index import Indexer
 from remit.features.discovery.learning.experience import Experience
 from remit.features.discovery.questions import Options
+from remit.text.counting import make_counter
 
 THREE = ("ann", "bob", "eve")
 QUERIES = (

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.features.discovery.catalogues import OFFICE, VECTORS, index_of, skill, tool
 
-from remit.features.discovery.counting import static_folder
 from remit.features.discovery.embedders import StaticVectors
 from remit.features.discovery.embedding import (
     Embedder,
@@ -33,6 +32,7 @@ from remit.features.discovery.rank import (
 )
 from remit.features.discovery.view import View
 from remit.model.descriptor import Descriptor
+from remit.text.counting import static_folder
 
 needs_vectors = pytest.mark.skipif(VECTORS is None, reason="the extra 'search' is not installed")
 

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from tests.features.discovery.catalogues import tool
 from tests.features.discovery.test_tiers import answer
 
-from remit.features.discovery.counting import CharsCounter
 from remit.features.discovery.questions import Budgets
 from remit.features.discovery.tiers import Tiered, TierTokens, render
+from remit.text.counting import CharsCounter
 from remit.text.fence import fenced, marker
 
 CHARS = CharsCounter()

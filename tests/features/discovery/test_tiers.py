@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.features.discovery.catalogues import index_of, skill, tool
-from tests.features.discovery.test_counting import COUNTERS
+from tests.text.test_counting import COUNTERS
 
 from remit.errors import InvalidDataError
-from remit.features.discovery.counting import CharsCounter, TokenCounter
 from remit.features.discovery.embedding import np
 from remit.features.discovery.questions import Budgets
 from remit.features.discovery.rank import Hit
 from remit.features.discovery.tiers import Tiered, assemble, render
 from remit.features.discovery.view import View
 from remit.model.descriptor import DESCRIPTOR_KINDS, Descriptor, Parameter
+from remit.text.counting import CharsCounter, TokenCounter
 
 CHARS = CharsCounter()
 ROOMY = Budgets(map=2_000, summary=5_000, detail=20_000, total=50_000)

@@ -16,8 +16,8 @@ from remit.config.settings.table import Settings
 from remit.errors import Place, Problem
 from remit.features.cards.card import MAX_PRIORITY, Card
 from remit.features.cards.words import KeywordMatch, Score, Window, WordsScorer
-from remit.features.discovery.counting import make_counter
 from remit.kernel.feature import entry_points
+from remit.text.counting import make_counter
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint

@@ -29,6 +29,7 @@ def present(
         "tokens": msgspec.structs.asdict(tiers.tokens) | {"full_dump": found.full_dump},
         "skipped": [msgspec.structs.asdict(one) for one in tiers.skipped],
         "total_indexed": found.view.total,
+        "ranker": {"name": engine.embedder_name, "vectors": found.view.index.vector_state},
         "revision": revision,
     }
     if render:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
-from remit.features.discovery.counting import TokenCounter
+from remit.text.counting import TokenCounter
 
 _STRETCH = 400
 """Characters that are counted at once, so that a line of a megabyte is not counted to its end."""

@@ -7,12 +7,13 @@ file of another model or shape is begun anew.
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from threading import Lock
+from typing import Any, Protocol, runtime_checkable
 
-from remit.features.discovery.counting import text_hash
 from remit.model.descriptor import Descriptor
+from remit.text.counting import text_hash
 from remit.text.words import stem
 
 # One thread a process: on a busy machine the default thread pool of the linear algebra library made
@@ -42,6 +43,10 @@ __all__ = [
 Floats = NDArray[np.float32]
 Flags = NDArray[np.bool_]
 Whole = NDArray[np.int64]
+Numbers = NDArray[np.integer[Any]]
+"""Whole numbers of whatever width: small ones are kept small."""
+Halves = NDArray[np.float16]
+"""What vectors are kept as: half the room, and as good."""
 
 
 _BLOCK = 512
@@ -181,25 +186,47 @@ def is_votable(word: str) -> bool:
 class Vocabulary:
     """The words of one index with their vectors."""
 
-    def __init__(self, words: Iterable[str], model: WordEmbedder) -> None:
+    def __init__(
+        self, words: Iterable[str], model: WordEmbedder, vectors: Floats | None = None
+    ) -> None:
         self._words = tuple(words)
         self._model = model
-        self._vectors = model.embed_words(self._words)
+        self._vectors = model.embed_words(self._words) if vectors is None else vectors
         self._known: dict[str, tuple[tuple[str, float], ...]] = {}
+
+    def of(self, words: Sequence[str]) -> "Vocabulary":
+        """The vocabulary of these words; only those that this one has not are embedded."""
+        if self._words == tuple(words):
+            return self
+        rows = {word: row for row, word in enumerate(self._words)}
+        places = np.array([rows.get(word, -1) for word in words], np.int64)
+        fresh = np.flatnonzero(places < 0).tolist()
+        vectors = self._vectors[places] if rows else np.zeros((len(words), 0), np.float32)
+        if len(fresh) == len(words):
+            return Vocabulary(words, self._model)
+        vectors[fresh] = self._model.embed_words([words[row] for row in fresh])
+        return Vocabulary(words, self._model, vectors)
+
+    def look_up(self, words: Iterable[str]) -> None:
+        """Find what is near to these words, all at once: the vectors are read once for them all."""
+        fresh = [word for word in dict.fromkeys(words) if word not in self._known]
+        if len(self._known) + len(fresh) > _NEIGHBOURS:
+            self._known = {}  # not cleared: another thread may be reading it
+        asked = [word for word in fresh if self._words and is_votable(word)]
+        self._known.update(dict.fromkeys(fresh, ()))
+        if not asked:
+            return
+        cosines = self._model.embed_words(asked) @ self._vectors.T
+        for word, line in zip(asked, cosines, strict=True):
+            self._known[word] = self._nearest(word, line)
 
     def near(self, word: str) -> tuple[tuple[str, float], ...]:
         """The stems of words that mean nearly the same, nearest first, each with its cosine."""
-        found = self._known.get(word)
-        if found is None:
-            if len(self._known) >= _NEIGHBOURS:
-                self._known = {}
-            found = self._known[word] = self._nearest(word)
-        return found
+        if word not in self._known:
+            self.look_up([word])
+        return self._known.get(word, ())
 
-    def _nearest(self, word: str) -> tuple[tuple[str, float], ...]:
-        if not self._words or not is_votable(word):
-            return ()
-        cosines = self._vectors @ self._model.embed_words([word])[0]
+    def _nearest(self, word: str, cosines: Floats) -> tuple[tuple[str, float], ...]:
         rows = np.flatnonzero(cosines >= _NEAR)
         own = stem(word)
         found: dict[str, float] = {}
@@ -211,45 +238,83 @@ class Vocabulary:
 
 
 class VectorCache:
-    """Vectors by text, in memory and, given a folder, on disk."""
+    """Vectors by text: on disk, or in memory when there is no folder. For several threads.
+
+    Of a file only the places of its records are kept in memory: an index holds its own rows.
+    """
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
-        self._known: dict[bytes, Floats] = {}
         self._model = ""
+        self._places: dict[bytes, int] = {}
+        self._count = 0
+        """Records, of which some may be double."""
+        self._rows: Halves = np.zeros((0, 0), np.float16)
+        """Records that no file holds, and room for more."""
+        self._lock = Lock()
         self.embedded = 0
         """Texts that really had to be embedded, since the start."""
 
+    def unknown(self, embedder: Embedder, texts: Sequence[str]) -> list[str]:
+        """Those of the texts that would have to be embedded, each once."""
+        with self._lock:
+            self._open(embedder)
+            fresh = {key: text for text in texts if (key := text_hash(text)) not in self._places}
+        return list(fresh.values())
+
     def vectors(self, embedder: Embedder, texts: Sequence[str]) -> Floats:
         """One row a text; only those never seen before are embedded."""
+        with self._lock:
+            self._open(embedder)
+            hashes = [text_hash(text) for text in texts]
+            pairs = zip(hashes, texts, strict=True)
+            fresh = {key: text for key, text in pairs if key not in self._places}
+            items = list(fresh.items())
+            for start in range(0, len(items), _BATCH):
+                part = dict(items[start : start + _BATCH])
+                rows = embedder.embed(list(part.values())).astype(np.float16)
+                self.embedded += len(part)
+                self._append(embedder, list(part), rows)
+            found = self._stored(embedder, [self._places[key] for key in hashes])
+            return found.astype(np.float32)
+
+    def forget(self, embedder: Embedder, in_use: int, texts: Callable[[], Iterable[str]]) -> None:
+        """Begin the file anew when most of it belongs to texts that are gone.
+
+        Args:
+            embedder: whose vectors these are.
+            in_use: about how many texts are in use.
+            texts: all of them.
+        """
+        # The index of a start, before anything was read, forgets nothing.
+        if not in_use or self._count <= 2 * in_use + _SPARE:
+            return
+        with self._lock:
+            self._open(embedder)
+            hashes = dict.fromkeys(map(text_hash, texts()))
+            kept = [key for key in hashes if key in self._places]
+            rows = self._stored(embedder, [self._places[key] for key in kept])
+            self._begin(embedder)
+            self._append(embedder, kept, rows)
+
+    def _open(self, embedder: Embedder) -> None:
         if embedder.name != self._model:
-            self._model, self._known = embedder.name, self._read(embedder)
-        if not texts:  # the index of a start, before anything was read: it forgets nothing
-            return np.zeros((0, embedder.dimensions), np.float32)
-        hashes = [text_hash(text) for text in texts]
-        fresh = {
-            key: text for key, text in zip(hashes, texts, strict=True) if key not in self._known
-        }
-        self._learn(embedder, fresh)
-        if len(self._known) > 2 * len(hashes) + _SPARE:
-            self._forget_all_but(embedder, hashes)
-        return np.stack([self._known[key] for key in hashes]).astype(np.float32)
+            self._model = embedder.name
+            self._empty(embedder)
+            self._read(embedder)
 
-    def _learn(self, embedder: Embedder, fresh: dict[bytes, str]) -> None:
-        items = list(fresh.items())
-        for start in range(0, len(items), _BATCH):
-            batch = items[start : start + _BATCH]
-            rows = embedder.embed([text for _key, text in batch]).astype(np.float16)
-            self.embedded += len(batch)
-            found = {key: row for (key, _text), row in zip(batch, rows, strict=True)}
-            self._known |= found
-            self._append(embedder, found)
+    def _empty(self, embedder: Embedder) -> None:
+        self._places, self._count = {}, 0
+        self._rows = np.zeros((0, embedder.dimensions), np.float16)
 
-    def _forget_all_but(self, embedder: Embedder, hashes: Sequence[bytes]) -> None:
-        """Begin the file anew with what is in use; old texts would else stay for ever."""
-        self._known = {key: self._known[key] for key in hashes}
-        self._begin(self._path(embedder), self._head(embedder))
-        self._append(embedder, self._known)
+    def _stored(self, embedder: Embedder, places: Sequence[int]) -> Halves:
+        """These records."""
+        wanted, path = np.array(places, np.int64), self._path(embedder)
+        if path is None or not self._count:
+            return self._rows[wanted]
+        offset, shape = len(self._head(embedder)), (self._count, self._record(embedder))
+        raw = np.memmap(path, np.uint8, "r", offset, shape)
+        return np.ascontiguousarray(raw[wanted, _HASH:]).view(np.float16)
 
     def _path(self, embedder: Embedder) -> Path | None:
         return self._folder / f"vectors-{embedder.name}.bin" if self._folder else None
@@ -257,40 +322,64 @@ class VectorCache:
     def _head(self, embedder: Embedder) -> bytes:
         return f"remit vectors 1 {embedder.name} {embedder.dimensions}\n".encode()
 
-    def _read(self, embedder: Embedder) -> dict[bytes, Floats]:
-        path, head = self._path(embedder), self._head(embedder)
-        record = _HASH + 2 * embedder.dimensions
-        try:
-            raw = path.read_bytes() if path else b""
-        except OSError:  # it is not there yet, or will be begun anew
-            raw = b""
-        body = raw[len(head) :]
-        if not raw.startswith(head) or len(body) // record > MAX_KEPT:
-            self._begin(path, head)
-            return {}
-        whole = len(body) // record
-        if path and whole * record != len(body):
-            os.truncate(path, len(head) + whole * record)
-        table = np.frombuffer(body, np.uint8, whole * record).reshape(whole, record)
-        rows = table[:, _HASH:].copy().view(np.float16)
-        return {table[at, :_HASH].tobytes(): rows[at] for at in range(whole)}
+    def _record(self, embedder: Embedder) -> int:
+        return _HASH + 2 * embedder.dimensions
 
-    def _begin(self, path: Path | None, head: bytes) -> None:
+    def _read(self, embedder: Embedder) -> None:
+        """Learn what the file holds; begin it anew when it is not what it should be."""
+        path, head, record = self._path(embedder), self._head(embedder), self._record(embedder)
+        if path is None:
+            return
+        try:
+            with path.open("rb") as file:
+                is_ours = file.read(len(head)) == head
+            size = path.stat().st_size - len(head)
+            if not is_ours or size // record > MAX_KEPT:
+                self._begin(embedder)
+                return
+            if size % record:
+                os.truncate(path, len(head) + size - size % record)
+        except OSError:  # it is not there yet, or cannot be written
+            self._begin(embedder)
+            return
+        self._count = size // record
+        if self._count:
+            raw = np.memmap(path, np.uint8, "r", len(head), (self._count, record))
+            keys = raw[:, :_HASH].tobytes()
+            self._places = {keys[_HASH * at : _HASH * (at + 1)]: at for at in range(self._count)}
+
+    def _begin(self, embedder: Embedder) -> None:
+        path = self._path(embedder)
+        self._empty(embedder)
         if path is None:
             return
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            path.write_bytes(head)
+            path.write_bytes(self._head(embedder))
             path.chmod(0o600)
         except OSError:
             self._folder = None  # a full disk costs the next start its time, and nothing else
 
-    def _append(self, embedder: Embedder, found: dict[bytes, Floats]) -> None:
+    def _append(self, embedder: Embedder, keys: Sequence[bytes], rows: Halves) -> None:
         path = self._path(embedder)
+        if path is not None:
+            try:
+                with path.open("ab") as file:
+                    pairs = zip(keys, rows, strict=True)
+                    file.write(b"".join(key + row.tobytes() for key, row in pairs))
+            except OSError:
+                self._rows = self._stored(embedder, range(self._count))
+                self._folder = path = None
         if path is None:
-            return
-        try:
-            with path.open("ab") as file:
-                file.write(b"".join(key + row.tobytes() for key, row in found.items()))
-        except OSError:
-            self._folder = None
+            self._hold(rows)
+        self._places.update(zip(keys, range(self._count, self._count + len(keys)), strict=True))
+        self._count += len(keys)
+
+    def _hold(self, rows: Halves) -> None:
+        """Put records behind those in memory."""
+        needed = self._count + len(rows)
+        if needed > len(self._rows):
+            room = np.zeros((2 * needed, self._rows.shape[1]), np.float16)
+            room[: self._count] = self._rows[: self._count]
+            self._rows = room
+        self._rows[self._count : needed] = rows

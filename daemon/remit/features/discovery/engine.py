@@ -12,10 +12,9 @@ import msgspec
 from remit.config.settings.home import Home
 from remit.config.settings.table import Settings
 from remit.errors import DefinitionError
-from remit.features.discovery.counting import TokenCounter, make_counter, text_hash
 from remit.features.discovery.embedders import make_embedder
 from remit.features.discovery.embedding import Flags, Floats, VectorCache, Whole, np
-from remit.features.discovery.index import MAX_DESCRIPTORS, Index, Indexer
+from remit.features.discovery.index import Index, Indexer
 from remit.features.discovery.learning.lessons import Lessons, OwnLesson, OwnLessons
 from remit.features.discovery.questions import Options
 from remit.features.discovery.rank import (
@@ -37,6 +36,8 @@ from remit.features.discovery.view import DESCRIBE, View, view_of
 from remit.features.skills.files import ContentReader
 from remit.model.descriptor import Descriptor
 from remit.model.grant import Grant
+from remit.text.counting import TokenCounter, make_counter, text_hash
+from remit.text.words import token_weight
 
 _VIEWS = 128
 _ANSWERS = 64
@@ -47,7 +48,11 @@ _OWN_LIFT = 0.4
 _OWN_CHANCE = 0.6
 """How likely it is, at least, to serve it again."""
 
-_REMEMBERED = 2 * MAX_DESCRIPTORS
+_COUNTED, _SAMPLE = 5_000, 1_000
+"""Rows of an index that are all counted for a full dump; of more, how many are."""
+_BLOCK, _SLOW_BLOCK = 512, 16
+"""Texts that are embedded at once by a model that is quick, and by one that is not."""
+_REMEMBERED = 2 * _COUNTED
 """Costs that are kept: those of an index and of the one before it."""
 _COSTS: dict[tuple[str, bytes], int] = {}
 
@@ -87,6 +92,8 @@ class Engine:
         self._indexer = indexer
         self._ranker = Ranker(indexer.embedder)
         self._views: OrderedDict[Any, View] = OrderedDict()
+        self._full_dumps = FullDumps(counter, content)
+        self._text_ranker = TextRanker(indexer.sibling)
         self.index, self._costs = indexer.build(()), np.zeros(0, np.int64)
 
     @property
@@ -108,11 +115,28 @@ class Engine:
         """Get the vectors of a question beforehand; the question itself then waits for nothing."""
         self._ranker.embed(request)
 
-    def prepare(self, descriptors: Iterable[Descriptor], lessons: Lessons) -> Prepared:
-        """Make an index, in whatever thread; nothing is put in force."""
-        index = self._indexer.build(descriptors, lessons)
-        costs = [full_dump_tokens(d, self.counter, self.content) for d in index.descriptors]
-        return Prepared(index, np.array(costs, np.int64))
+    def prepare(
+        self, descriptors: Iterable[Descriptor], lessons: Lessons, *, words_first: bool = False
+    ) -> Prepared:
+        """Make an index, in whatever thread; nothing is put in force.
+
+        Args:
+            descriptors: what is to be found.
+            lessons: what use has taught.
+            words_first: do without vectors when many are to be made; `embed_coming` makes them.
+        """
+        most_texts = (_SLOW_BLOCK if self.is_slow else 4 * _BLOCK) if words_first else None
+        index = self._indexer.build(descriptors, lessons, most_texts=most_texts)
+        return Prepared(index, self._full_dumps.costs(index))
+
+    @property
+    def is_incomplete(self) -> bool:
+        """Tell whether the latest index does without vectors that `embed_coming` can make."""
+        return bool(self._indexer.coming)
+
+    def embed_coming(self) -> None:
+        """Embed some of what the latest index does without, in a worker thread."""
+        self._indexer.embed_coming(_SLOW_BLOCK if self.is_slow else _BLOCK)
 
     def put_in_force(self, prepared: Prepared) -> None:
         """Swap the index; views, and the answers kept in them, belonged to the old one."""
@@ -176,7 +200,7 @@ class Engine:
 
     def relevance(self, messages: Sequence[str], texts: Sequence[str]) -> Sequence[float]:
         """The relevance of other texts than descriptors, from 0 to 1; in whatever thread."""
-        return TextRanker(lambda: self._indexer)(messages, texts)
+        return self._text_ranker(messages, texts)
 
     def prompt(self, found: Found) -> str:
         """What was found as one text to put before a model, fenced as data."""
@@ -254,6 +278,48 @@ def _among(view: View, options: Options) -> Flags:
             and (not options.only_available or view.index.is_available(row))
         )
     return passed
+
+
+class FullDumps:
+    """What each row of an index would cost in a list of everything.
+
+    Of a large index only some rows are counted. They tell how many tokens a character has there,
+    and the others are as long as they are: counting 50,000 takes longer than indexing them.
+    """
+
+    def __init__(self, counter: TokenCounter, content: Callable[[Descriptor], str]) -> None:
+        self._counter = counter
+        self._content = content
+        self._latest = np.zeros(0, np.int64)
+        self._is_counted = True
+
+    def costs(self, index: Index) -> Whole:
+        """A cost a row, in tokens; `index` follows the one that was asked about before."""
+        is_counted = len(index) <= _COUNTED
+        found = np.zeros(len(index), np.int64)
+        kept = index.came_from >= 0
+        if is_counted != self._is_counted or not len(self._latest):
+            kept[:] = False
+        found[kept] = self._latest[index.came_from[kept]]
+        for row, one in enumerate(index.descriptors):
+            # The text of a skill may be another one, though nothing that describes it is.
+            if not kept[row] or one.source.content_file:
+                found[row] = self._count(one) if is_counted else self._weigh(one)
+        self._latest, self._is_counted = found, is_counted
+        return found if is_counted else self._scaled(index, found)
+
+    def _scaled(self, index: Index, weights: Whole) -> Whole:
+        some = range(0, len(index), len(index) // _SAMPLE)
+        counted = sum(self._count(index.descriptors[row]) for row in some)
+        scale = counted / max(1, int(weights[some].sum()))
+        found: Whole = np.rint(weights * scale).astype(np.int64)
+        return found
+
+    def _count(self, one: Descriptor) -> int:
+        return full_dump_tokens(one, self._counter, self._content)
+
+    def _weigh(self, one: Descriptor) -> int:
+        return token_weight(dumped(one, self._content))
 
 
 def full_dump_tokens(

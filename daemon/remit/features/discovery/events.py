@@ -159,6 +159,7 @@ async def stats(ctx: Context, discovery: Discovery, experience: Experience) -> d
         "categories": view.categories(),
         "edges": view.edge_counts(),
         "ranker": engine.embedder_name,
+        "vectors": engine.index.vector_state,
         "counter": {"name": engine.counter.name, "error": engine.counter.error},
         "full_dump": engine.full_dump(view),
         "bill": msgspec.structs.asdict(bills.bill(ctx.principal.id)),

@@ -31,7 +31,7 @@ class Graph:
         self, descriptors: Sequence[Descriptor], learned: Mapping[tuple[str, str], float]
     ) -> None:
         self._rows = _by_name(descriptors)
-        self.tags = [frozenset(descriptor.tags) for descriptor in descriptors]
+        self._descriptors = descriptors
         self.groups = [
             f"{descriptor.kind}:{descriptor.category}" if descriptor.category else ""
             for descriptor in descriptors
@@ -81,13 +81,16 @@ class Graph:
         composed = self.composed.get(one, {}).get(other)
         if composed:
             found["COMPOSED_WITH"] = composed
-        shared = len(self.tags[one] & self.tags[other])
+        shared = len(self._tags(one) & self._tags(other))
         if shared >= _SHARED_TAGS:
             found["TAGGED_WITH"] = _TAG * shared
         group = self.groups[one]
         if group and group == self.groups[other] and group_size(group) in _GROUP:
             found["SAME_CATEGORY"] = _CATEGORY
         return found
+
+    def _tags(self, row: int) -> frozenset[str]:
+        return frozenset(self._descriptors[row].tags)
 
     def boosts(self, rows: Sequence[int], group_size: Callable[[str], int]) -> dict[int, float]:
         """What each row gains from its neighbours among `rows`; at most `BOOST`."""
@@ -121,7 +124,7 @@ class Graph:
     def _tagged(self, rows: Sequence[int]) -> int | None:
         holders: dict[str, list[int]] = {}
         for row in rows:
-            for tag in self.tags[row]:
+            for tag in self._tags(row):
                 holders.setdefault(tag, []).append(row)
         if sum(len(found) ** 2 for found in holders.values()) > _COUNTED_PAIRS:
             return None
@@ -139,11 +142,16 @@ def composed_edges(together: Mapping[tuple[str, str], float]) -> dict[tuple[str,
 
 
 def _by_name(descriptors: Sequence[Descriptor]) -> dict[str, list[int]]:
-    """Rows by id, event and name, the best first: ids, events, names of tools, other names."""
+    """Rows by the names that are asked for, the best first: ids, events, tools, then others."""
+    asked = {
+        name.casefold()
+        for descriptor in descriptors
+        for name in (*descriptor.required_tools, *descriptor.composed_with)
+    }
     found: dict[str, list[tuple[int, int]]] = {}
-    for row, descriptor in enumerate(descriptors):
+    for row, descriptor in enumerate(descriptors) if asked else ():
         last = 2 if descriptor.kind == "tool" else 3
         for order, name in ((0, descriptor.id), (1, descriptor.event), (last, descriptor.name)):
-            if name:
-                found.setdefault(name.casefold(), []).append((order, row))
+            if name and (folded := name.casefold()) in asked:
+                found.setdefault(folded, []).append((order, row))
     return {name: [row for _order, row in sorted(rows)] for name, rows in found.items()}

@@ -1,8 +1,7 @@
 """The index: every descriptor of one moment, made ready to be searched. Never changed once made."""
 
-import math
-from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import Literal
 
 from remit.features.discovery.embedding import (
     MOST_WORDS,
@@ -14,7 +13,6 @@ from remit.features.discovery.embedding import (
     Vocabulary,
     Whole,
     WordEmbedder,
-    is_votable,
     np,
     plain_name,
     text_of,
@@ -22,197 +20,34 @@ from remit.features.discovery.embedding import (
 )
 from remit.features.discovery.graph import Graph, composed_edges
 from remit.features.discovery.learning.lessons import NO_LESSONS, Lessons
+from remit.features.discovery.lexical import LexicalIndex, Lexicon
 from remit.model.descriptor import Descriptor
-from remit.text.words import stems, words
+from remit.text.words import words
 
-# BM25F over postings: how well the words of a request fit the fields of each descriptor.
-#
-# Our own, because nothing we found scores a subset as if the rest did not exist: how rare a word
-# is and how long a usual text is are counted in the caller's view alone, so what others may see
-# changes nobody's scores.
-
-
-FIELD_WEIGHTS = (2.0, 1.0, 0.5, 0.5, 0.5, 1.0)
-"""Name, description, category with server and tags, parameter names, their texts, examples."""
-_FIELDS = len(FIELD_WEIGHTS)
-_WEIGHTS = np.array(FIELD_WEIGHTS, np.float32)
-_K1 = 1.2
-_B = 0.75
 _NAME_SHARE = 0.25
 """Of a vector: its name says in few words what the description says among many."""
-_REMEMBERED = 500_000
-"""Postings of a view that are kept weighed."""
+MAX_DESCRIPTORS = 100_000
+
+VectorState = Literal["ready", "coming", "none"]
 
 
 def fields_of(descriptor: Descriptor, learned: Iterable[str] = ()) -> tuple[str, ...]:
     """The searchable texts of a descriptor; never its schema, content or secrets."""
+    shown = descriptor.display_name
     return (
-        f"{descriptor.name} {descriptor.display_name}"
-        if _adds(descriptor.display_name, descriptor.name)
+        f"{descriptor.name} {shown}"
+        if shown and _adds(shown, descriptor.name)
         else descriptor.name,
         descriptor.description,
         " ".join((descriptor.category, descriptor.server, *descriptor.tags)),
-        " ".join(parameter.name for parameter in descriptor.parameters),
-        " ".join(parameter.description for parameter in descriptor.parameters),
+        " ".join([parameter.name for parameter in descriptor.parameters]),
+        " ".join([parameter.description for parameter in descriptor.parameters]),
         "\n".join((*descriptor.examples, *learned)),
     )
 
 
 def _adds(display_name: str, name: str) -> bool:
     return not set(words(display_name)) <= set(words(name))
-
-
-class Analysed:
-    """The words of one descriptor: how often each stands in each field."""
-
-    __slots__ = ("counts", "forms", "lengths", "terms")
-
-    def __init__(
-        self, fields: Sequence[str], numbers: dict[str, int], forms: dict[str, int]
-    ) -> None:
-        found: dict[str, list[int]] = {}
-        lengths = [0] * _FIELDS
-        written: set[str] = set()
-        for field, text in enumerate(fields):
-            plain = words(text, stemmed=False)
-            written.update(plain)
-            for word, count in Counter(stems(plain)).items():
-                found.setdefault(word, [0] * _FIELDS)[field] += count
-                lengths[field] += count
-        self.forms = np.array(
-            [forms.setdefault(word, len(forms)) for word in written if is_votable(word)], np.int32
-        )
-        """The words as they are written, each once."""
-        self.terms = np.array(
-            [numbers.setdefault(word, len(numbers)) for word in found], dtype=np.int64
-        )
-        self.counts = np.array(list(found.values()), dtype=np.float32).reshape(-1, _FIELDS)
-        self.lengths = np.array(lengths, dtype=np.float32)
-
-
-class LexicalIndex:
-    """The postings of many descriptors; never changed once made."""
-
-    def __init__(self, documents: Sequence[Analysed], numbers: dict[str, int]) -> None:
-        self.size = len(documents)
-        self._numbers = numbers
-        self._lengths = (
-            np.stack([document.lengths for document in documents])
-            if documents
-            else np.zeros((0, _FIELDS), np.float32)
-        )
-        terms = _joined([document.terms for document in documents], np.int64)
-        owners = np.repeat(
-            np.arange(self.size), [len(document.terms) for document in documents]
-        ).astype(np.int64)
-        counts = (
-            np.concatenate([document.counts for document in documents])
-            if documents
-            else np.zeros((0, _FIELDS), np.float32)
-        )
-        order = np.argsort(terms, kind="stable")
-        self._documents: Whole = owners[order]
-        self._counts: Floats = counts[order]
-        self._starts: Whole = np.searchsorted(terms[order], np.arange(len(numbers) + 1))
-
-    def lens(self, allowed: Flags) -> "Lens":
-        """This index as somebody sees it who may only see these rows."""
-        return Lens(self, allowed)
-
-    def usual_lengths(self, allowed: Flags) -> Floats:
-        """How long each field is on average, among these rows."""
-        if not allowed.any():
-            return np.ones(_FIELDS, np.float32)
-        usual = self._lengths[allowed].mean(axis=0)
-        return np.where(usual > 0, usual, 1).astype(np.float32)
-
-    def impacts(self, word: str, allowed: Flags, usual: Floats) -> tuple[Whole, Floats]:
-        """What one word adds to each allowed row that has it."""
-        documents, counts = self._postings(word, allowed)
-        if not len(documents):  # most words of a request, in a small catalogue
-            return documents, counts[:, 0]
-        rarity = _rarity(len(documents), int(np.count_nonzero(allowed)))
-        lengths = self._lengths[documents]
-        spread = (counts * _WEIGHTS / (1 - _B + _B * lengths / usual)).sum(axis=1)
-        return documents, (rarity * (_K1 + 1) * spread / (_K1 + spread)).astype(np.float32)
-
-    def rarity(self, word: str, allowed: Flags) -> float:
-        """How much a word tells among the allowed rows; most of all one that none of them has."""
-        documents, _counts = self._postings(word, allowed)
-        return _rarity(len(documents), int(np.count_nonzero(allowed)))
-
-    def _postings(self, word: str, allowed: Flags) -> tuple[Whole, Floats]:
-        number = self._numbers.get(word, -1)
-        if not 0 <= number < len(self._starts) - 1:
-            return self._documents[:0], self._counts[:0]
-        part = slice(int(self._starts[number]), int(self._starts[number + 1]))
-        documents = self._documents[part]
-        visible = allowed[documents]
-        return documents[visible], self._counts[part][visible]
-
-
-def _rarity(having: int, total: int) -> float:
-    return math.log(1 + (total - having + 0.5) / (having + 0.5))
-
-
-class Lens:
-    """An index for one view: every word is weighed once, among the allowed rows alone."""
-
-    def __init__(self, index: LexicalIndex, allowed: Flags) -> None:
-        self._index = index
-        self._allowed = allowed
-        self._usual = index.usual_lengths(allowed)
-        self._known: dict[str, tuple[Whole, Floats]] = {}
-        self._room = _REMEMBERED
-
-    def score(self, request: Sequence[str]) -> Floats:
-        """How well each allowed row fits the words of a request; 0: it has none of them."""
-        scores = np.zeros(self._index.size, np.float32)
-        for word, times in Counter(request).items():
-            documents, impacts = self._impacts(word)
-            scores[documents] += impacts if times == 1 else impacts * (1 + math.log(times))
-        return scores
-
-    def knows(self, word: str) -> bool:
-        """Tell whether a word stands in an allowed row."""
-        return bool(len(self._impacts(word)[0]))
-
-    def vote(self, scores: Floats, near: Iterable[tuple[str, float]], most: int) -> None:
-        """Add what the first `most` of these words bring that stand in an allowed row at all."""
-        for word, cosine in near:
-            documents, impacts = self._impacts(word)
-            if len(documents):
-                scores[documents] += impacts * (cosine * cosine)
-                most -= 1
-                if not most:
-                    return
-
-    def ceiling(self, request: Sequence[str]) -> float:
-        """The most that a row could score: every word in it, as often and as alone as can be."""
-        return sum(
-            self._index.rarity(word, self._allowed) * (_K1 + 1) * (1 + math.log(times))
-            for word, times in Counter(request).items()
-        )
-
-    def _impacts(self, word: str) -> tuple[Whole, Floats]:
-        known = self._known.get(word)
-        if known is None:
-            known = self._index.impacts(word, self._allowed, self._usual)
-            self._room -= len(known[0]) + 1
-            if self._room < 0:
-                self._known, self._room = {}, _REMEMBERED
-            if len(known[0]):  # words that nobody has are without number
-                self._known[word] = known
-        return known
-
-
-def _joined(parts: Sequence[Whole], dtype: type[np.int64]) -> Whole:
-    return np.concatenate(parts) if parts else np.zeros(0, dtype)
-
-
-MAX_DESCRIPTORS = 100_000
-_MAX_WORDS = 2_000_000
-"""Known words after which the vocabulary is begun anew, so that old texts are forgotten."""
 
 
 class Index:
@@ -224,18 +59,24 @@ class Index:
         lexical: LexicalIndex,
         vectors: Floats | None,
         *,
+        vector_state: VectorState,
         graph: Graph,
         vocabulary: Vocabulary | None,
         penalties: Floats,
         version: int,
+        came_from: Whole,
     ) -> None:
         self.version = version
         self.descriptors = tuple(descriptors)
         self.lexical = lexical
         self.vectors = vectors
+        self.vector_state = vector_state
+        """`coming`: they are still being made, and words alone rank meanwhile."""
         self.graph = graph
         self.vocabulary = vocabulary
         self.penalties = penalties
+        self.came_from = came_from
+        """By row: the same descriptor's row in the index of the version before; -1: it is new."""
         self.rows = {descriptor.id: row for row, descriptor in enumerate(self.descriptors)}
         self.names = _names(self.descriptors)
         self._name_words: dict[int, frozenset[str]] = {}
@@ -256,21 +97,29 @@ class Index:
             found[at] = len(own & wanted) / len(own) if own else 0.0
         return found
 
-    def named(self, text: str) -> tuple[int, ...]:
+    def named(self, text: str) -> Sequence[int]:
         """The rows that go by this id, event, name or title, whoever may see them."""
-        return self.names.get(text.casefold(), ())
+        found = self.names.get(text.casefold(), ())
+        return (found,) if isinstance(found, int) else found
 
     def is_available(self, row: int) -> bool:
         """Tell whether a row can be used now: it says so, and everything that it needs is here."""
         return self.descriptors[row].available and row not in self.graph.missing
 
 
-def _names(descriptors: Sequence[Descriptor]) -> dict[str, tuple[int, ...]]:
-    found: dict[str, tuple[int, ...]] = {}
-    for row, descriptor in enumerate(descriptors):
-        own = {descriptor.id, descriptor.name, descriptor.event, descriptor.display_name}
-        for name in {name.casefold() for name in own if name}:
-            found[name] = (*found.get(name, ()), row)
+def _names(descriptors: Sequence[Descriptor]) -> dict[str, int | list[int]]:
+    """The row of each name; several rows as a list, which is rare."""
+    found: dict[str, int | list[int]] = {}
+    for row, one in enumerate(descriptors):
+        for name in {one.id, one.name, one.event, one.display_name}:
+            folded = name.casefold()
+            known = found.setdefault(folded, row) if name else row
+            if known is row or known == row:
+                continue
+            if isinstance(known, int):
+                found[folded] = [known, row]
+            elif known[-1] != row:
+                known.append(row)
     return found
 
 
@@ -283,84 +132,172 @@ class Indexer:
     def __init__(self, embedder: Embedder | None, cache: VectorCache) -> None:
         self.embedder = embedder
         self._cache = cache
-        self._numbers: dict[str, int] = {}
-        self._forms: dict[str, int] = {}
-        self._analysed: dict[tuple[str, ...], Analysed] = {}
         self._version = 0
+        self._latest: Index | None = None
+        self._lexical = LexicalIndex(Lexicon())
+        self._learned: Sequence[Sequence[str]] = ()
+        self.coming: list[str] = []
+        """Texts whose vectors the latest index was made without."""
         self.problem = ""
         """Why the latest index has no vectors, though there is an embedder."""
 
-    def build(self, descriptors: Iterable[Descriptor], lessons: Lessons = NO_LESSONS) -> Index:
-        """Make the index of these descriptors, of which no two have one id."""
+    def sibling(self) -> "Indexer":
+        """An indexer of other things, with the same model and the same cache."""
+        return Indexer(self.embedder, self._cache)
+
+    def build(
+        self,
+        descriptors: Iterable[Descriptor],
+        lessons: Lessons = NO_LESSONS,
+        *,
+        most_texts: int | None = None,
+    ) -> Index:
+        """Make the index of these descriptors, of which no two have one id.
+
+        Args:
+            descriptors: what is to be found.
+            lessons: what use has taught.
+            most_texts: if more texts than these are to be embedded first, the index does without
+                vectors, and `embed_coming` makes them; None: as many as there are.
+        """
         ordered = sorted(descriptors, key=lambda descriptor: descriptor.id)[:MAX_DESCRIPTORS]
-        self._version += 1
-        examples = [lessons.examples.get(descriptor.id, ()) for descriptor in ordered]
-        graph = Graph(ordered, composed_edges(lessons.together))
+        learned = [tuple(lessons.examples.get(descriptor.id, ())) for descriptor in ordered]
+        came_from = self._came_from(ordered, learned)
+        self._lexical = self._words(ordered, learned, came_from)
+        vectors = self._vectors(ordered, learned, came_from, most_texts)
         penalties = [lessons.penalties.get(descriptor.id, 0.0) for descriptor in ordered]
-        return Index(
+        state: VectorState = "coming" if self.coming else "none"
+        self._version += 1
+        self._learned = learned
+        self._latest = Index(
             ordered,
-            self._lexical(ordered, examples),
-            self._vectors(ordered, examples),
-            graph=graph,
+            self._lexical,
+            vectors,
+            vector_state=state if vectors is None else "ready",
+            graph=Graph(ordered, composed_edges(lessons.together)),
             vocabulary=self._vocabulary(),
             penalties=np.array(penalties, np.float32),
             version=self._version,
+            came_from=came_from,
         )
+        return self._latest
 
-    def _lexical(
-        self, descriptors: Sequence[Descriptor], examples: Sequence[Sequence[str]]
+    def _came_from(self, ordered: Sequence[Descriptor], learned: Sequence[Sequence[str]]) -> Whole:
+        """The row of each descriptor in the latest index, when nothing about it has changed."""
+        found = np.full(len(ordered), -1, np.int64)
+        latest = self._latest
+        if latest is None or self._lexical.lexicon.is_full:
+            self._lexical = LexicalIndex(Lexicon())
+            self._latest = None
+            return found
+        for row, descriptor in enumerate(ordered):
+            old = latest.rows.get(descriptor.id, -1)
+            if old >= 0 and learned[row] == self._learned[old]:
+                known = latest.descriptors[old]
+                if known is descriptor or known == descriptor:
+                    found[row] = old
+        return found
+
+    def _words(
+        self, ordered: Sequence[Descriptor], learned: Sequence[Sequence[str]], came_from: Whole
     ) -> LexicalIndex:
-        if len(self._numbers) + len(self._forms) > _MAX_WORDS:
-            self._numbers, self._forms, self._analysed = {}, {}, {}
-        kept: dict[tuple[str, ...], Analysed] = {}
-        documents = []
-        for descriptor, learned in zip(descriptors, examples, strict=True):
-            fields = fields_of(descriptor, learned)
-            analysed = self._analysed.get(fields) or Analysed(fields, self._numbers, self._forms)
-            kept[fields] = analysed
-            documents.append(analysed)
-        self._analysed = kept
-        return LexicalIndex(documents, self._numbers)
+        gone: list[tuple[str, ...]] = []
+        if self._latest is not None:
+            is_gone = np.ones(len(self._latest), np.bool_)
+            is_gone[came_from[came_from >= 0]] = False
+            old = self._latest.descriptors
+            gone = [fields_of(old[row], self._learned[row]) for row in _rows_of(is_gone)]
+        fresh = [fields_of(ordered[row], learned[row]) for row in _rows_of(came_from < 0)]
+        return self._lexical.after(came_from, fresh, gone)
 
     def _vocabulary(self) -> Vocabulary | None:
-        """The words of the descriptors that were analysed last."""
+        """The words of the latest descriptors."""
         model: object = self.embedder
         if not isinstance(model, WordEmbedder):
             return None
-        counts = np.bincount(
-            np.concatenate(
-                [np.zeros(0, np.int32), *(one.forms for one in self._analysed.values())]
-            ),
-            minlength=len(self._forms),
-        )
+        forms, counts = self._lexical.lexicon.forms, self._lexical.form_counts
         # In the order of the alphabet, so that it does not matter what was indexed before.
-        found = sorted(word for word, number in self._forms.items() if counts[number])
+        found = sorted(word for word, number in forms.items() if counts[number])
         if len(found) > MOST_WORDS:
-            often = sorted(found, key=lambda word: (-counts[self._forms[word]], word))
+            often = sorted(found, key=lambda word: (-counts[forms[word]], word))
             found = sorted(often[:MOST_WORDS])
-        return Vocabulary(found, model)
+        known = self._latest.vocabulary if self._latest is not None else None
+        return known.of(found) if known is not None else Vocabulary(found, model)
 
     def _vectors(
-        self, descriptors: Sequence[Descriptor], examples: Sequence[Sequence[str]]
+        self,
+        ordered: Sequence[Descriptor],
+        learned: Sequence[Sequence[str]],
+        came_from: Whole,
+        most_texts: int | None,
     ) -> Floats | None:
         """A vector for each: its own text, and the middle of the requests that it served."""
+        self.coming, self.problem = [], ""
         if self.embedder is None:
             return None
-        shown = [(*d.examples, *learned) for d, learned in zip(descriptors, examples, strict=True)]
-        texts = [text_of(descriptor) for descriptor in descriptors]
-        names = [plain_name(descriptor) for descriptor in descriptors]
-        flat = [example for served in shown for example in served]
+        old = self._latest.vectors if self._latest else None  # an empty one is none
+        fresh = range(len(ordered)) if old is None else _rows_of(came_from < 0)
+        described = [ordered[row] for row in fresh]
+        served = [(*one.examples, *learned[row]) for row, one in zip(fresh, described, strict=True)]
+        texts = _texts(described, served)
+        if most_texts is not None:
+            unknown = self._cache.unknown(self.embedder, texts)
+            if len(unknown) > most_texts:
+                self.coming = unknown
+                return None
         try:
-            known = self._cache.vectors(self.embedder, [*texts, *names, *flat])
+            made = _rows(self._cache.vectors(self.embedder, texts), served)
         except EmbeddingError as error:
             self.problem = str(error)
             return None
-        self.problem = ""
-        size = len(texts)
-        rows = unit((1 - _NAME_SHARE) * known[:size] + _NAME_SHARE * known[size : 2 * size])
-        at = 2 * size
-        for row, served in enumerate(shown):
-            if served:
-                rows[row] += known[at : at + len(served)].mean(axis=0)
-                at += len(served)
-        return unit(rows)
+        if old is None:
+            found = made
+        else:
+            found = old[came_from]
+            found[fresh] = made
+        in_use = 2 * len(ordered) + sum(map(len, learned))
+        self._cache.forget(self.embedder, in_use, lambda: _all_texts(ordered, learned))
+        return found
+
+    def embed_coming(self, most: int) -> None:
+        """Embed some of the texts that the latest index does without; `problem`: why it failed."""
+        part, self.coming = self.coming[:most], self.coming[most:]
+        if not part or self.embedder is None:
+            return
+        try:
+            self._cache.vectors(self.embedder, part)
+            self.problem = ""
+        except EmbeddingError as error:
+            self.problem = str(error)
+            self.coming = part + self.coming
+
+
+def _rows_of(flags: Flags) -> list[int]:
+    found: list[int] = np.flatnonzero(flags).tolist()
+    return found
+
+
+def _texts(descriptors: Sequence[Descriptor], served: Sequence[Sequence[str]]) -> list[str]:
+    """What is embedded: a text and a name each, then the requests."""
+    return [
+        *map(text_of, descriptors),
+        *map(plain_name, descriptors),
+        *(request for requests in served for request in requests),
+    ]
+
+
+def _all_texts(ordered: Sequence[Descriptor], learned: Sequence[Sequence[str]]) -> list[str]:
+    pairs = zip(ordered, learned, strict=True)
+    return _texts(ordered, [(*one.examples, *requests) for one, requests in pairs])
+
+
+def _rows(known: Floats, served: Sequence[Sequence[str]]) -> Floats:
+    """The vectors of descriptors, from those of their texts, names and requests."""
+    size = len(served)
+    rows = unit((1 - _NAME_SHARE) * known[:size] + _NAME_SHARE * known[size : 2 * size])
+    at = 2 * size
+    for row, requests in enumerate(served):
+        if requests:
+            rows[row] += known[at : at + len(requests)].mean(axis=0)
+            at += len(requests)
+    return unit(rows)

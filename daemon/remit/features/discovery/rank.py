@@ -233,7 +233,9 @@ def _voted(view: View, request: str, scores: Floats) -> Floats:
     if vocabulary is None:
         return scores
     found = scores.copy()
-    for word in dict.fromkeys(words(request, stemmed=False)):
+    asked = list(dict.fromkeys(words(request, stemmed=False)))
+    vocabulary.look_up(asked)
+    for word in asked:
         view.words.vote(found, vocabulary.near(word), _VOTES)
     return found
 

@@ -7,6 +7,7 @@ of the caller's present grant.
 
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from remit.features.discovery.engine import Engine
 
 _TEND_SECONDS = 5.0
+_RETRY_SECONDS = 60.0
+"""Between two attempts to get vectors from a model that does not answer."""
 
 
 Made = tuple[int, int, frozenset[str]]
@@ -82,6 +85,8 @@ class Discovery(Service):
         self._taught, self._lessons = 0, NO_LESSONS
         self._folders, self._gathered_at = 1, 0
         self._lock: Any = None
+        self._coming: anyio.Event | None = None
+        """Set when vectors are to be made; None: nobody makes them behind a question's back."""
         self._problem_log = ProblemLog("capability_file_problem")
         self.gathered = Gathered()
         self.unbound: tuple[Problem, ...] = ()
@@ -151,10 +156,32 @@ class Discovery(Service):
         descriptors = join(events, bound_to_files(bind_skills(others, capabilities), known))
         taught, self._lessons = lessons.version, lessons.lessons()
         started = time.perf_counter()
-        prepared = await to_thread.run_sync(engine.prepare, descriptors, self._lessons)
+        prepare = partial(engine.prepare, words_first=self._coming is not None)
+        prepared = await to_thread.run_sync(prepare, descriptors, self._lessons)
         self.build_seconds = time.perf_counter() - started
         engine.put_in_force(prepared)
         self._engine, self._made_from, self._taught = engine, wanted, taught
+        if self._coming is not None and engine.is_incomplete:
+            self._coming.set()
+
+    async def complete(self, retry_seconds: float = _RETRY_SECONDS) -> None:
+        """Make the vectors of indexes that were put in force without them, until cancelled.
+
+        While this runs, no question waits for the vectors of a large catalogue.
+        """
+        self._coming = anyio.Event()
+        try:
+            while True:
+                await self._coming.wait()
+                self._coming = anyio.Event()
+                engine = await self.engine()
+                while engine.is_incomplete:
+                    await to_thread.run_sync(engine.embed_coming)
+                    if engine.problem:
+                        await anyio.sleep(retry_seconds)
+                await self.refresh()
+        finally:
+            self._coming = None
 
     @property
     def has_read_folders(self) -> bool:

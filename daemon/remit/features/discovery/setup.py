@@ -152,6 +152,7 @@ async def _run(kernel: Kernel, settings: Settings) -> AsyncGenerator[None]:
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(discovery.read_folders)
+        tasks.start_soon(discovery.complete)
         if settings.watch:
             tasks.start_soon(watch_directories, [one.path for one in searched(settings)], changed)
         if settings.learn:

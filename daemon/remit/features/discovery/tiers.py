@@ -13,7 +13,6 @@ from weakref import WeakKeyDictionary
 import msgspec
 
 from remit.errors import DefinitionError
-from remit.features.discovery.counting import TokenCounter
 from remit.features.discovery.cutting import Cuttable, Packed, fitted, packed, shortened_to
 from remit.features.discovery.questions import MAX_HITS, Budgets
 from remit.features.discovery.texts import (
@@ -26,6 +25,7 @@ from remit.features.discovery.texts import (
     texts_of,
 )
 from remit.model.descriptor import META_TOOL, Descriptor
+from remit.text.counting import TokenCounter
 from remit.text.fence import fenced
 from remit.text.unicode import one_line
 

@@ -10,6 +10,7 @@ import msgspec
 from remit.features.discovery.embedding import Flags, np
 from remit.features.discovery.graph import EdgeType
 from remit.features.discovery.index import Index
+from remit.features.discovery.lexical import Lens
 from remit.features.discovery.texts import label_of
 from remit.model.descriptor import Descriptor
 from remit.model.grant import Grant
@@ -45,7 +46,7 @@ class View:
         self._names = names
         self.allowed = allowed
         self.total = int(np.count_nonzero(allowed))
-        self.words = index.lexical.lens(allowed)
+        self.words = Lens(index.lexical, allowed)
         self.rows = tuple(int(row) for row in np.flatnonzero(allowed))
         self.answers: OrderedDict[Any, Any] = OrderedDict()
         """What was asked of this view before, for whoever asks; it goes with the view."""

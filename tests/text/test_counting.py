@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.features.discovery.catalogues import VECTORS
 
 from remit.errors import SettingsError
-from remit.features.discovery.counting import (
+from remit.text.counting import (
     CharsCounter,
     LlamaCounter,
     TokenCounter,

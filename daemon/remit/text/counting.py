@@ -5,7 +5,7 @@ says of itself how wrong it may be about the models that read them.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from hashlib import blake2b
 from importlib import import_module
 from importlib.util import find_spec
@@ -23,10 +23,45 @@ COUNTER_NAMES: tuple[CounterName, ...] = ("auto", "llama", "chars", "o200k")
 _REMEMBERED = 20_000
 _LONG = 512
 """Characters from which a text is remembered by its hash, so that the memory stays small."""
+_PIECE, _PIECES = 64, 65_536
+"""Characters of a piece that is remembered, and how many are."""
 _PART = 50_000
 _STRETCH = 2_000
 _BLANK = re.compile(r"(?<=[^ \u2581])[ \u2581]")
 _SPECIAL = re.compile(r"<(?=s>|/s>|unk>)")
+
+
+class Pieces:
+    """The Llama 2 tokens of texts, by what stands between blanks: most of that was seen before.
+
+    No token of Llama 2 has a blank behind another sign, so that the tokens of a text are those of
+    its pieces, one behind the other.
+    """
+
+    def __init__(self, tokenizer: Any) -> None:
+        self._tokenizer = tokenizer
+        self._known: dict[str, tuple[int, ...]] = {}
+
+    def of(self, texts: Sequence[str]) -> list[list[int]]:
+        """The numbers of the tokens of each text."""
+        parts = [_BLANK.split(text) for text in texts]
+        known = self._known
+        made = self._read({piece for pieces in parts for piece in pieces if piece not in known})
+        return [
+            [token for piece in pieces for token in known.get(piece) or made.get(piece, ())]
+            for pieces in parts
+        ]
+
+    def _read(self, fresh: Collection[str]) -> dict[str, tuple[int, ...]]:
+        """The tokens of these pieces; what is long is not remembered."""
+        if not fresh:
+            return {}
+        found = self._tokenizer.encode_batch_fast(list(fresh), add_special_tokens=False)
+        made = {piece: tuple(one.ids) for piece, one in zip(fresh, found, strict=True)}
+        if len(self._known) > _PIECES:
+            self._known = {}  # not cleared: another thread may be reading it
+        self._known.update(one for one in made.items() if len(one[0]) <= _PIECE)
+        return made
 
 
 class TokenCounter(Protocol):

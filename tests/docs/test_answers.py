@@ -1,6 +1,7 @@
 """The answers of events have the fields that the reference names."""
 
 import json
+import shutil
 import sys
 import threading
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from tests.docs.pages import ROOT, codes, sections
 from tests.docs.terminal import Terminal, open_terminal
 
 import remit_client.sync
+from remit.config.definitions.files import starter_dir
 from remit_client.keys import new_key
 
 EXTENSION = "extensions: [{name: tides, description: Predicts tides, module: tides}]"
@@ -60,6 +62,7 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("composition:plan", {}),
     ("composition:resolve", {"profile": "observer"}),
     ("composition:resolve", {"profile": "observer", "max_effect": "read"}),
+    ("composition:resolve", {"profile": "teacher"}),
     ("composition:validate", {}),
     ("config:plan", {}),
     ("config:reload", {}),
@@ -149,10 +152,13 @@ def home() -> Iterator[Path]:
         (folder / "tides.py").write_text(MODULE, encoding="utf-8")
         (folder / "review").mkdir()
         (folder / "review" / "SKILL.md").write_text(SKILL, encoding="utf-8")
+        profiles = terminal.home / "profiles"
+        shutil.copytree(starter_dir() / "compositions", profiles)
+        (profiles / "teacher.yaml").write_text("name: teacher\ntrust: true\n", encoding="utf-8")
         add_server(terminal.home)
         terminal.run(
             f"remit serve --extension-modules tides --handler-paths {folder}"
-            " --web-fetch-private true"
+            f" --compositions {profiles} --web-fetch-private true"
         )
         yield terminal.home / ".local" / "state" / "remit"
 

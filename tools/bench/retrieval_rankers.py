@@ -16,7 +16,7 @@ from remit.errors import SettingsError
 from remit.features.discovery.embedders import StaticVectors, make_embedder
 from remit.features.discovery.embedding import Embedder, Floats, VectorCache, np, text_of
 from remit.features.discovery.index import Index, Indexer
-from remit.features.discovery.learning.lessons import Lessons
+from remit.features.discovery.learning.lessons import Lessons, texts_of_one
 from remit.features.discovery.rank import Ranker, best, ordered
 from remit.features.discovery.relevance import WORDS_ALONE, calibration
 from remit.features.discovery.view import View
@@ -47,9 +47,13 @@ def model_of(ranker: str) -> Embedder | None:
 def remit_ranker(
     ranker: str, tools: Sequence[Descriptor], examples: Examples
 ) -> tuple[Index, Rank]:
-    """The index of remit over these tools, and the ranking that its ranker gives."""
+    """The index of remit over these tools, and the ranking that its ranker gives.
+
+    The examples are learned as those of a trusted caller are.
+    """
     model = model_of(ranker)
-    index = Indexer(model, VectorCache()).build(tools, Lessons(examples=examples))
+    learned = {tool: texts_of_one(requests) for tool, requests in examples.items()}
+    index = Indexer(model, VectorCache()).build(tools, Lessons(examples=learned))
     if ranker == "vectors":
         return index, _by_vectors(index, model)
     view, scorer = _everything(index), Ranker(model)

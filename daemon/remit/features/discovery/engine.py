@@ -43,8 +43,10 @@ _VIEWS = 128
 _ANSWERS = 64
 _COMPANY = 3
 """How many may come along with what was found."""
-_OWN_LIFT = 0.4
+_OWN_LIFT = 0.6
 """What a descriptor gains that served the same request of the same caller before."""
+_OWN_GROWTH = 0.75
+"""How fast that grows with the likeness of the requests."""
 _OWN_CHANCE = 0.6
 """How likely it is, at least, to serve it again."""
 
@@ -218,7 +220,7 @@ def _taught(ranking: Ranking, own: Mapping[int, OwnLesson]) -> Floats:
     found = ranking.fused.copy()
     for row, lesson in own.items():
         found[row] *= 1 - PENALTY * lesson.penalty
-        found[row] += _OWN_LIFT * lesson.likeness**2
+        found[row] += _OWN_LIFT * lesson.likeness**_OWN_GROWTH
     if ranking.named:
         np.minimum(found, ALMOST, out=found)
         found[list(ranking.named)] = 1.0
@@ -236,7 +238,7 @@ def _with_own(
     found = []
     for row, chance in zip(rows, likely, strict=True):
         lesson = own.get(row, _NO_LESSON)
-        sure = _OWN_CHANCE * lesson.likeness**2
+        sure = _OWN_CHANCE * lesson.likeness
         kept = 1 - PENALTY * lesson.penalty
         fits = max(fits, sure * kept)
         found.append((chance + (1 - chance) * sure) * kept)

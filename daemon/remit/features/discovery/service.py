@@ -154,6 +154,7 @@ class Discovery(Service):
         self.hidden = tuple(one.id for one in others if one.id in taken)
         known = {one.id for one in capabilities}
         descriptors = join(events, bound_to_files(bind_skills(others, capabilities), known))
+        await lessons.prepare()
         taught, self._lessons = lessons.version, lessons.lessons()
         started = time.perf_counter()
         prepare = partial(engine.prepare, words_first=self._coming is not None)
@@ -214,6 +215,7 @@ class Discovery(Service):
 
     async def learn(self) -> None:
         """Take in what use has taught, if an index was made and something else counts now."""
+        await self._experience.prepare()
         if self._engine is not None and self._must_learn():
             await self.refresh()
 

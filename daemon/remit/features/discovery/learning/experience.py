@@ -10,8 +10,9 @@ Promises:
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
+import anyio.lowlevel
 import msgspec
 
 from remit.features.discovery.learning.lessons import (
@@ -26,7 +27,7 @@ from remit.features.discovery.learning.lessons import (
     OwnLesson,
     OwnLessons,
     agree,
-    likeness,
+    likeness_by_subject,
     most_alike,
     own_penalty,
     standing_of,
@@ -47,6 +48,8 @@ MAX_DECIDED = 10_000
 _HEAVIEST = 16.0
 """What a lesson weighs at the most, however often it was renewed."""
 _DAY = 86_400.0
+_A_TURN = 20
+"""Subjects that are computed before others get their turn."""
 
 
 class Experience(Service):
@@ -251,19 +254,31 @@ class Experience(Service):
         """What counts for everybody now, for the next index."""
         if not self.enabled:
             return NO_LESSONS
-        now = self._clock()
-        basis = (self._trusted(), now // _DAY)
-        if basis != self._agreed_for:
-            self._agreed, self._agreed_for = {}, basis
-        for subject in self._of_subject:
-            if subject not in self._agreed:
-                self._agreed[subject] = self._agree(subject, basis[0], now)
+        for _ in self._agree_on_all():
+            pass
         found = sorted(self._agreed.items())
         return Lessons(
             {subject: one.examples for subject, one in found if one.examples},
             {(subject, other): w for subject, one in found for other, w in one.together.items()},
             {subject: one.penalty for subject, one in found if one.penalty > 0},
         )
+
+    async def prepare(self) -> None:
+        """Compute what counts for everybody a little at a time, so that others get their turn."""
+        for at, _ in enumerate(self._agree_on_all()):
+            if at % _A_TURN == 0:
+                await anyio.lowlevel.checkpoint()
+
+    def _agree_on_all(self) -> Iterator[str]:
+        """Compute what is not known any more, one subject after the other."""
+        now = self._clock()
+        basis = (self._trusted(), now // _DAY)
+        if basis != self._agreed_for:
+            self._agreed, self._agreed_for = {}, basis
+        for subject in [one for one in self._of_subject if one not in self._agreed]:
+            if subject in self._of_subject:  # it may be forgotten by now
+                self._agreed[subject] = self._agree(subject, basis[0], now)
+            yield subject
 
     def _trusted(self) -> frozenset[str]:
         return frozenset(caller for caller in self.teachers if self.teaches_everybody(caller))
@@ -280,18 +295,20 @@ class Experience(Service):
         """What the use of a caller itself says about a request of it, in the order of the ids."""
         if not self.enabled or caller not in self.teachers:
             return ()
-        asked, now = frozenset(words(shortened(request), stemmed=False)), self._clock()
-        near: dict[str, float] = {}
-        bad: dict[str, float] = {}
+        now, asked = self._clock(), frozenset(words(shortened(request), stemmed=False))
+        served: dict[str, list[frozenset[str]]] = defaultdict(list)
+        taught, bad = set(), {}
         for key in self.teachers[caller]:
             kind, subject = key[0], key[1]
-            if kind == "example" and not asked.isdisjoint(self._said[key]):
-                alike = likeness(asked, self._said[key])
-                if alike > near.get(subject, 0.0) and self._lessons[key].faded(now).weight >= FADED:
-                    near[subject] = alike
+            if kind == "example":
+                taught.add(subject)
+                is_near = not asked.isdisjoint(self._said[key])
+                if is_near and self._lessons[key].faded(now).weight >= FADED:
+                    served[subject].append(self._said[key])
             elif kind == "outcome" and self._lessons[key].failures:
                 lesson = self._lessons[key].faded(now)
                 bad[subject] = own_penalty(lesson.weight, lesson.failures)
+        near = likeness_by_subject(asked, served, len(taught))
         return tuple(
             OwnLesson(one, round(near.get(one, 0.0), 3), round(bad.get(one, 0.0), 3))
             for one in sorted(near.keys() | bad.keys())

@@ -11,10 +11,12 @@ whole.
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import combinations
-from math import sqrt
+from math import log, sqrt
 from typing import Literal
 
 import msgspec
+
+from remit.text.words import words
 
 LessonKind = Literal["example", "together", "outcome", "accepted", "rejected"]
 DECIDED: frozenset[LessonKind] = frozenset({"accepted", "rejected"})
@@ -116,6 +118,9 @@ def standing_of(said: frozenset[str], about: "Agreed") -> tuple[Standing, int]:
 
 def agreed(said: Iterable[tuple[str, float]], trusted: Collection[str]) -> float:
     """The most that `VOICES` voices say at least, each by its largest; 0 when they are fewer."""
+    said = list(said)
+    if len(said) < VOICES and not any(voice in trusted for voice, _ in said):
+        return 0.0
     left = VOICES
     for voice, amount in sorted(said, key=lambda one: -one[1]):
         left -= VOICES if voice in trusted else 1
@@ -124,13 +129,21 @@ def agreed(said: Iterable[tuple[str, float]], trusted: Collection[str]) -> float
     return 0.0
 
 
-def agreed_words(taught: Iterable[Taught], trusted: Collection[str]) -> dict[str, int]:
-    """The words that enough voices taught, and how often each of that many did."""
-    counts: dict[str, Counter[str]] = defaultdict(Counter)
+def words_by_voice(taught: Iterable[Taught]) -> dict[str, dict[str, int]]:
+    """In how many requests each voice said each word."""
+    counts: dict[str, dict[str, int]] = {}
     for voice, said in taught:
         for word in said:
-            counts[word][voice] += 1
-    found = {word: int(agreed(by.items(), trusted)) for word, by in counts.items()}
+            by = counts.setdefault(word, {})
+            by[voice] = by.get(voice, 0) + 1
+    return counts
+
+
+def agreed_words(
+    taught: Mapping[str, Mapping[str, int]], trusted: Collection[str]
+) -> dict[str, int]:
+    """The words that enough voices taught, and how often each of that many did."""
+    found = {word: int(agreed(by.items(), trusted)) for word, by in taught.items()}
     return {word: count for word, count in found.items() if count}
 
 
@@ -141,6 +154,13 @@ def as_texts(depths: Mapping[str, int]) -> list[str]:
         " ".join(sorted(word for word, depth in depths.items() if depth >= layer))
         for layer in range(1, most + 1)
     ]
+
+
+def texts_of_one(requests: Iterable[str]) -> list[str]:
+    """What one trusted voice teaches everybody with these requests."""
+    voice = _trusted_voice("")
+    taught = words_by_voice((voice, frozenset(words(one, stemmed=False))) for one in requests)
+    return as_texts(agreed_words(taught, {voice}))
 
 
 def own_penalty(successes: float, failures: float) -> float:
@@ -196,14 +216,15 @@ def agree(taught: Iterable[tuple[Lesson, frozenset[str]]], trusted: Collection[s
         elif lesson.kind == "example" and lesson.weight >= FADED and lesson.text not in accepted:
             examples.append((voice, said))
     examples = [one for one in examples if not _is_refused(one[1], refused)]
-    depths = agreed_words(examples, votes)
+    counts = words_by_voice(examples)
+    depths = agreed_words(counts, votes)
     together = {other: _agreed_pair(said, votes) for other, said in sorted(pairs.items())}
     return Agreed(
         [*as_texts(depths), *sorted(accepted)],
         {other: weight for other, weight in together.items() if weight},
         agreed_penalty(opinions, votes),
         depths,
-        Counter(word for word, _ in {(w, voice) for voice, said in examples for w in said}),
+        {word: len(by) for word, by in counts.items()},
     )
 
 
@@ -227,6 +248,36 @@ def likeness(asked: frozenset[str], served: frozenset[str]) -> float:
         return 0.0
     found = len(asked & served) / sqrt(len(asked) * len(served))
     return found if found >= _LEAST_ALIKE else 0.0
+
+
+def likeness_by_subject(
+    asked: frozenset[str], served: Mapping[str, Sequence[frozenset[str]]], subjects: int
+) -> dict[str, float]:
+    """How well a request fits those that each subject served, from 0 to 1.
+
+    It is the share of the request, rare words counting more, that a subject served, and served
+    often; or its likeness to one request alone, if that is more.
+
+    Args:
+        asked: the words of the request.
+        served: the words of those requests that share one of them.
+        subjects: how many there are in all.
+    """
+    counts = {
+        subject: Counter(word for said in requests for word in said & asked)
+        for subject, requests in served.items()
+    }
+    having = Counter(word for found in counts.values() for word in found)
+    rarity = {
+        word: log(1 + (subjects - having[word] + 0.5) / (having[word] + 0.5)) for word in asked
+    }
+    total = sum(rarity.values()) or 1.0
+    found = {}
+    for subject, by_word in counts.items():
+        share = sum(rarity[word] * count / (count + 1) for word, count in by_word.items()) / total
+        nearest = max(likeness(asked, said) for said in served[subject])
+        found[subject] = max(share, nearest**2)
+    return {subject: one for subject, one in found.items() if one >= _LEAST_ALIKE**2}
 
 
 def most_alike(lessons: Sequence[Lesson], said: Sequence[frozenset[str]]) -> Lesson:

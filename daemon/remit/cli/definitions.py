@@ -33,6 +33,7 @@ from remit.config.settings.table import SETTINGS
 from remit.config.strict.yaml import Mapping, parse_yaml
 from remit.errors import InvalidDataError, NotFoundError
 from remit.features.cards.card import CARD
+from remit.features.registry.file import REGISTRY_FILE
 from remit.features.skills.manifest_file import MANIFEST
 from remit.features.upstreams.kinds import UPSTREAM_FILE
 from remit.model.names import did_you_mean
@@ -72,12 +73,18 @@ def upstream_schema() -> dict[str, Any]:
     return {"$schema": _DIALECT, "title": "upstreams.yaml"} | UPSTREAM_FILE.schema()
 
 
+def registry_schema() -> dict[str, Any]:
+    """The schema of registry.yaml."""
+    return {"$schema": _DIALECT, "title": "registry.yaml"} | REGISTRY_FILE.schema()
+
+
 SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {
     "capability": capability_schema,
     "composition": composition_schema,
     "manifest": manifest_schema,
     "card": card_schema,
     "upstreams": upstream_schema,
+    "registry": registry_schema,
 }
 
 
@@ -185,7 +192,8 @@ def _say_migrated(report: dict[str, Any], file: Path, backup: Path | None) -> No
 
 @click.command()
 @click.argument(
-    "kind", type=click.Choice(["capability", "composition", "manifest", "card", "upstreams"])
+    "kind",
+    type=click.Choice(["capability", "composition", "manifest", "card", "upstreams", "registry"]),
 )
 @click.option("--json", is_flag=True, expose_value=False, help="A schema is always JSON.")
 def schema(kind: str) -> None:

@@ -55,7 +55,7 @@ def test_a_folder_is_followed_through_adds_edits_renames_and_deletes(site: Site)
         )
         (file.parent.with_name("boats") / "SKILL.md").unlink()
         eventually(
-            lambda: _found(daemon, "boats from leaves"), lambda found: "skill:origami" not in found
+            lambda: _found(daemon, "boats from leaves", kind="skill"), lambda found: found == []
         )
         with daemon.operator() as remit:
             assert "origami" not in remit.call("discovery:stats")["categories"]

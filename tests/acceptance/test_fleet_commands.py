@@ -75,3 +75,17 @@ def test_the_demo_plays_with_measured_figures_and_real_places(daemon: Daemon) ->
     assert any("base_multi_agent.yaml:9:26" in place for s in denied for place in s["rules"])
     bills = [step for step in played["steps"] if step["kind"] == "bill"]
     assert all(0 < bill["sent"] < bill["full_dump"] for bill in bills)
+
+
+def test_a_mission_is_linked_bound_and_leaves_its_worker_nothing_else(daemon: Daemon) -> None:
+    site = daemon.site
+    shown = site.run("link", "state:get", "bake bread", "--tags", "eu,Salary", "--model", "m")
+    assert shown.returncode == 0
+    assert re.search(r"state:get +→ tool:state:get +\(unverified, ", shown.stdout)
+    assert re.search(r"bake bread +→ MISSING", shown.stdout)
+    assert "smith bake bread" in shown.stdout
+    linked = site.answer("link", "state:get", "--bind")
+    born = site.answer("spawn", "executor", "--id", "worker", "--session", linked["session"])
+    assert born["allowed_events"] == ["state:get"]
+    for_worker = site.answer("link", "state:get", "state:set", "--as", "worker")
+    assert [one["tool"] for one in for_worker["needs"]] == ["tool:state:get", None]

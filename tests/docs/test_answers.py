@@ -108,6 +108,11 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("permission:explain", {"event": "state:get"}),
     ("permission:matrix", {}),
     ("permission:who_can", {"event": "state:get"}),
+    ("link:mission", {"needs": ["state:get", "bake bread"], "bind": True}),
+    ("mission:end", {"mission": "the one that was linked"}),
+    ("registry:health", {}),
+    ("registry:mark", {"id": "tool:state:get", "healthy": True}),
+    ("registry:search", {"query": "keep a value"}),
     ("review:list", {}),
     ("review:decide", {"id": "orchestrator/network_access", "decision": "approve"}),
     ("session:open", {"session": "calm", "max_effect": "read"}),
@@ -116,6 +121,10 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("session:close", {"session": "calm"}),
     ("skill:list", {}),
     ("skill:read", {"id": "review"}),
+    ("skill:register", {"id": "skill:review", "tags": ["text"]}),
+    ("skill:resolve", {"tags": ["text"]}),
+    ("skill:review", {"id": "skill:review", "reason": "it is old"}),
+    ("skill:update", {"id": "skill:review", "version": "2"}),
     ("state:set", {"key": "a", "value": 1}),
     ("state:get", {"key": "a"}),
     ("state:list", {}),
@@ -133,6 +142,9 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("system:stats", {}),
     ("time:get_current_time", {}),
     ("todo:write_todos", {"todos": []}),
+    ("tool:list", {}),
+    ("tool:register", {"id": "tool:state:get", "tags": ["text"]}),
+    ("tool:resolve", {"capability": "state:get"}),
     ("upstream:list", {}),
     ("upstream:check", {"name": "notes"}),
     ("upstream:refresh", {}),
@@ -196,6 +208,9 @@ def test_answers_have_the_documented_fields_and_no_others(home: Path, port: str)
                 data = {"url": data["url"].replace("PORT", port)}  # noqa: PLW2901
             if event == "key:revoke_token":
                 data = {"id": remit.call("key:tokens")["items"][0]["id"]}  # noqa: PLW2901
+            if event == "mission:end":
+                needs = {"needs": ["state:get"], "bind": True}
+                data = {"mission": remit.call("link:mission", needs)["mission"]}  # noqa: PLW2901
             fields = set(remit.call(event, data))
             always = {field for field in _answers()[event] if not field.endswith("?")}
             known = {field.removesuffix("?") for field in _answers()[event]}

@@ -1,6 +1,7 @@
 """The daemon: every part put together, from the first key to the last answer."""
 
 import os
+import resource
 import signal
 import sys
 import threading
@@ -15,7 +16,6 @@ import msgspec
 import structlog
 
 from remit import __version__
-from remit.app.descriptors import Shares, share_descriptors
 from remit.app.features import FEATURES, load_all_handlers
 from remit.app.kernel import features_running, open_kernel
 from remit.app.workbench import definition_paths
@@ -23,7 +23,7 @@ from remit.config.settings.home import Home, ipc_endpoint, is_socket_path, prepa
 from remit.config.settings.launch_user import launch_user
 from remit.config.settings.lock import hold_lock, remember_extensions, remember_served
 from remit.config.settings.table import Settings
-from remit.errors import HomeError, StoreError
+from remit.errors import HomeError, SettingsError, StoreError
 from remit.faces.zmq.face import SocketFace, serve
 from remit.faces.zmq.limits import SocketLimits
 from remit.faces.zmq.peers import Peer
@@ -46,6 +46,12 @@ from remit_client.keys import Key, load_key, new_key, save_key
 log = structlog.get_logger()
 
 _THREAD_SECONDS = 0.1
+_LATER = 16
+"""What is opened after the sharing: libzmq's own, listening sockets, watchers."""
+_OWN = 12
+"""What stays free for files, processes and links of our own."""
+_LEAST = 16
+"""Connections without which nobody could work."""
 
 
 class Daemon:
@@ -136,7 +142,7 @@ async def _look_at_audit(audit: AuditRows) -> None:
         log.error("audit_broken", problem=head.problem, hint="remit audit verify")
 
 
-def _limits(settings: Settings, shares: Shares) -> SocketLimits:
+def _limits(settings: Settings, shares: "Shares") -> SocketLimits:
     """What clients of the socket may cost."""
     return SocketLimits(
         in_flight=settings.max_in_flight,
@@ -338,3 +344,51 @@ def _write(path: Path, text: str) -> None:
 def _unwritable(path: Path, error: OSError) -> HomeError:
     message = f"{path} cannot be written: {error.strerror or error}"
     return HomeError(message, hint="make room, or choose another home with --home")
+
+
+# ---- how many connections this process can have, shared out before it listens ----
+
+
+class Shares(msgspec.Struct, frozen=True):
+    """Connections of each sort."""
+
+    clients: int
+    per_key: int
+    operators: int
+    silent: int
+    silent_operators: int
+    http: int
+
+
+def share_descriptors(settings: Settings) -> Shares:
+    """Share out what `ulimit -n` leaves.
+
+    Raises:
+        SettingsError: it leaves too little to work with.
+    """
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    free = limit - _open_now() - _LATER - _OWN
+    if free < _LEAST:
+        message = f"a process may have {limit} descriptors here, which is too few"
+        hint = f"raise it: ulimit -n {limit - free + 2 * _LEAST}"
+        raise SettingsError(message, hint=hint)
+    operators = min(16, max(6, free // 8))
+    silent_operators = min(8, max(2, free // 16))
+    silent = min(1024, max(3, free // 5))
+    http = min(1024, max(3, free // 5)) if settings.http else 0
+    clients = free - operators - silent_operators - silent - http
+    if settings.max_connections:
+        clients = min(clients, settings.max_connections)
+    return Shares(
+        clients=clients,
+        per_key=min(settings.max_connections_per_key, max(2, clients // 2)),
+        operators=operators,
+        silent=silent,
+        silent_operators=silent_operators,
+        http=http,
+    )
+
+
+def _open_now() -> int:
+    folder = "/proc/self/fd" if sys.platform == "linux" else "/dev/fd"
+    return len(os.listdir(folder))  # noqa: PTH208 - numbers, and how many is what counts

@@ -22,6 +22,7 @@ from remit.features import (
     files,
     messages,
     permissions,
+    registry,
     reviews,
     sessions,
     skills,
@@ -53,6 +54,7 @@ FEATURES: tuple[Feature, ...] = (
     discovery.FEATURE,
     cards.FEATURE,
     skills.FEATURE,
+    registry.FEATURE,
     extensions.FEATURE,
 )
 

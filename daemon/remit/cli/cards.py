@@ -1,4 +1,4 @@
-"""What models are given to read, and what is wrong with it: cards, scan."""
+"""What models are given, and what is wrong with it: cards, scan, link."""
 
 import shlex
 import sys
@@ -15,8 +15,8 @@ from remit.app.scan import ScanResult, scan_paths
 from remit.app.scan_installation import scan_installation
 from remit.app.workbench import source_of_daemon, source_of_files
 from remit.cli.commands import invoked_as
-from remit.cli.connection import daemon_answers
-from remit.cli.options import SharedOptions, with_options
+from remit.cli.connection import connected, daemon_answers
+from remit.cli.options import SharedOptions, completing, with_options
 from remit.cli.outcome import (
     NO,
     counted,
@@ -30,6 +30,7 @@ from remit.features.scan.alarms import Alarm, Level, at_least, sarif_document
 
 _ID_WIDTH = 24
 _MISSED = 6
+_NEED, _SHORT = 32, 40
 _STDOUT = "-"
 _COLOURS = {"error": "red", "warning": "yellow", "note": "blue"}
 
@@ -262,3 +263,112 @@ def _next_scan(found: "ScanResult", told: "tuple[Alarm, ...]", paths: tuple[Path
     kind, _, name = told[0].subject.partition(":")
     waits = kind == "card" or (kind == "tool" and "/" in name)
     return f"review list --kind {kind}" if waits and not paths else f"{again} --sarif=scan.sarif"
+
+
+@click.command()
+@click.argument("needs", nargs=-1, required=True)
+@click.option("--tags", default="", help="The context, as in eu,salary.")
+@click.option("--model", default="", help="Who will work on it.")
+@click.option(
+    "--as", "agent", help="An agent or client; you when absent.", shell_complete=completing("agent")
+)
+@click.option("--bind", is_flag=True, help="Open a session that leaves these tools alone.")
+@click.option("--explore", type=click.IntRange(0, 1000), help="Prefer what had fewer trials.")
+@with_options
+def link(  # noqa: PLR0913 - one for each option
+    shared: SharedOptions,
+    needs: tuple[str, ...],
+    *,
+    tags: str,
+    model: str,
+    agent: str | None,
+    bind: bool,
+    explore: int | None,
+) -> None:
+    """Show which tools and skills a mission with NEEDS would be given, and what is missing."""
+    asked: dict[str, Any] = {
+        "needs": needs,
+        "tags": [one for one in map(str.strip, tags.split(",")) if one],
+        "model": model,
+        "agent": agent,
+        "bind": bind,
+        "exploration": explore or 0,
+    }
+    with connected(shared.settings()) as remit:
+        answer = remit.call("link:mission", asked)
+    if shared.as_json:
+        print_json(answer)
+        return
+    for line in picture(answer):
+        say(line)
+    next_step(_step_after(answer))
+
+
+def _step_after(answer: dict[str, Any]) -> str:
+    if answer["session"]:
+        return f"spawn PROFILE --session {answer['session']}"
+    linked = [one["event"] for one in answer["tools"]["visible"] if one["event"]]
+    return f"who-can {linked[0]}" if linked else 'discover "what you want to do" --as PROFILE'
+
+
+def picture(answer: dict[str, Any]) -> list[str]:
+    """The answer of `link:mission` as people read it: needs, tools, skills, phase 0."""
+    return [
+        "Needs",
+        *(_need_line(one) for one in answer["needs"]),
+        *_tool_lines(answer["tools"]),
+        *_skill_lines(answer),
+        *_work_lines(answer),
+        _saving_line(answer["tokens"]),
+    ]
+
+
+def _need_line(one: dict[str, Any]) -> str:
+    need = _shortened(one["need"], _NEED).ljust(_NEED)
+    if one["tool"] is None:
+        return f"  {need} → {'nothing that can be used' if one['relevance'] else 'MISSING'}"
+    choice = next(each for each in one["choices"] if each["id"] == one["tool"])
+    parts = choice["arithmetic"]
+    rate = f"{parts['base']:.0%} of {parts['n']:g}" if parts["n"] else "untried"
+    fits = f"{one['relevance']:.0%} sure" if one["relevance"] < 1 else "by name"
+    rivals = f", best of {len(one['choices'])}" if len(one["choices"]) > 1 else ""
+    return f"  {need} → {one['tool']}  ({choice['health']}, {rate}, {fits}{rivals})"
+
+
+def _tool_lines(tools: dict[str, Any]) -> list[str]:
+    lines = ["Tools"]
+    for one in tools["visible"]:
+        retry = "  try again when it fails" if one["retry"] else ""
+        lines.append(f"  {one['id']}  {_shortened(one['description'], _SHORT)}{retry}")
+    lines += [f"  {one['id']}  hidden: another one needs it" for one in tools["hidden"]]
+    return lines if len(lines) > 1 else [*lines, "  none"]
+
+
+def _skill_lines(answer: dict[str, Any]) -> list[str]:
+    lines = [
+        f"  {one['id']}  for {', '.join([*one['tools'], *one['tags']])}" for one in answer["skills"]
+    ]
+    lines += [f"  {one}  left out of the prompt" for one in answer["skills_left_out"]]
+    lines += [f"  {one} and {other} contradict each other" for one, other in answer["conflicts"]]
+    return ["Skills", *lines] if lines else []
+
+
+def _work_lines(answer: dict[str, Any]) -> list[str]:
+    lines = [f"  {one['work']} {_shortened(one['need'], _SHORT)}" for one in answer["phase_0"]]
+    lines += [
+        f"    {one['id']} is {one['state']}" + (f": {one['reason']}" if "reason" in one else "")
+        for one in answer["unhealthy"]
+    ]
+    lines += [f"    {' needs '.join([*one, one[0]])}" for one in answer["cycles"]]
+    lines += [f"    {one['hint']}" for one in answer["missing"] if one["hint"]]
+    return ["Phase 0", *lines] if lines else []
+
+
+def _saving_line(tokens: dict[str, Any]) -> str:
+    sent = counted(tokens["total"], "token")
+    parts = f"tools {tokens['tools']:,}, skills {tokens['skills']:,}"
+    return f"{sent} ({parts}) instead of {tokens['full_dump']:,}: {tokens['saving']:.0%} saved"
+
+
+def _shortened(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"

@@ -38,6 +38,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "graph": ("definitions", "Draw profiles, capabilities, requires and denials."),
     "tools": ("tools", "List the tools of a profile or agent, with their token bill."),
     "discover": ("tools", "Find the tools that fit a request, with their token bill."),
+    "link": ("cards", "Show which tools and skills a mission would be given."),
     "bill": ("audit", "Show what was put before models, in tokens."),
     "cards": ("cards", "List, check and try the cards that agents are given."),
     "scan": ("cards", "Look for poisoned tools, skills and cards, on this machine alone."),

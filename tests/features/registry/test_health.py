@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remit.features.registry.health import (
+from remit.features.registry.entry import (
     UNVERIFIED,
     HealthRecord,
     after_calls,
@@ -75,8 +75,8 @@ def test_calls_bring_nothing_out_of_quarantine() -> None:
 def test_an_operator_may_say_that_it_is_well_or_not() -> None:
     bad = marked(UNVERIFIED, is_healthy=False, at=5.0, by="operator", reason="wrong sums")
     assert (bad.state, bad.reason) == ("red", "operator said so: wrong sums")
-    good = marked(bad, is_healthy=True, at=6.0, by="operator")
-    assert (good.state, good.mended_at) == ("green", 6.0)
+    good = marked(bad, is_healthy=True, at=6.0, by="operator", calls=7)
+    assert (good.state, good.mended_after) == ("green", 7)
     assert called(good, "---").state == "red"
 
 

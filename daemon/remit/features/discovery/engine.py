@@ -208,6 +208,10 @@ class Engine:
         """What was found as one text to put before a model, fenced as data."""
         return render(found.tiers, self.counter).text
 
+    def cost(self, descriptor: Descriptor) -> int:
+        """What one descriptor would cost, sent as it is."""
+        return full_dump_tokens(descriptor, self.counter, self.content)
+
     def full_dump(self, view: View) -> int:
         """What the whole view would cost, sent as it is."""
         if view.full_dump is None:

@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from remit.features.registry.entry import Entry, HealthState
-from remit.features.registry.health import QUARANTINED
+from remit.features.registry.entry import QUARANTINED, Entry, HealthState
 
 MOST_SKILLS = 32
 """Skills of one mission; more would fill the prompt that they are meant to keep short."""

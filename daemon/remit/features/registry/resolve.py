@@ -15,8 +15,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from remit.features.registry.entry import HealthState, Layer
-from remit.features.registry.health import QUARANTINED
+from remit.features.registry.entry import QUARANTINED, HealthState, Layer
 
 TAG_PENALTY = 0.2
 FLAKY_PENALTY = 0.3
@@ -53,6 +52,42 @@ class Rate(msgspec.Struct, frozen=True):
 UNTRIED = Rate()
 FADING = 5.0
 """Trials in this context, on average over the candidates, that halve the weight of the rate."""
+
+
+class TrialCounts(Protocol):
+    """What was counted of uses; without it nothing was ever tried."""
+
+    def score(self, name: str) -> Rated:
+        """Over all contexts."""
+
+    def by_tag(self, name: str, tag: str) -> Rated:
+        """With one tag."""
+
+    def by_model(self, name: str, model: str) -> Rated:
+        """With one model."""
+
+    def calls(self, name: str) -> tuple[int, Sequence[bool]]:
+        """How many calls count, and whether the latest worked, oldest first."""
+
+
+class NoTrials:
+    """Nothing was tried."""
+
+    def score(self, name: str) -> Rated:
+        """Nothing is known."""
+        return UNTRIED
+
+    def by_tag(self, name: str, tag: str) -> Rated:
+        """Nothing is known."""
+        return UNTRIED
+
+    def by_model(self, name: str, model: str) -> Rated:
+        """Nothing is known."""
+        return UNTRIED
+
+    def calls(self, name: str) -> tuple[int, Sequence[bool]]:
+        """None were made."""
+        return 0, ()
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,11 +13,11 @@ async def test_a_summary_counts_by_namespace(desk: Desk) -> None:
     told = await desk.ask("minimal", "system:discover")
     assert told == {
         "level": "summary",
-        "total": 20,
+        "total": 21,
         "revision": 1,
         "namespaces": {
             "agent": 1,
-            "awareness": 3,
+            "awareness": 4,
             "bill": 1,
             "discovery": 4,
             "event": 2,
@@ -62,7 +62,7 @@ async def test_the_shortest_format_is_one_line_a_namespace(desk: Desk) -> None:
     told = await desk.ask("minimal", "system:discover", asked)
     assert told["text"].splitlines() == [
         "agent: runtime",
-        "awareness: cards inject select",
+        "awareness: cards inject read select",
         "bill: query",
         "discovery: describe discover stats tools",
         "event: subscribe unsubscribe",
@@ -98,4 +98,4 @@ async def test_a_filtered_tool_list_bills_what_it_sends(desk: Desk) -> None:
 
 async def test_help_without_an_event_lists_what_the_caller_has(desk: Desk) -> None:
     told = await desk.ask("minimal", "system:help")
-    assert (told["level"], told["total"]) == ("namespace", 20)
+    assert (told["level"], told["total"]) == ("namespace", 21)

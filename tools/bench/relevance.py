@@ -149,9 +149,9 @@ def cases(sets: Sequence[LabelledSet], model: Embedder | None) -> list[Case]:
     """Every request asked of every catalogue."""
     talk = SMALL_TALK.read_text(encoding="utf-8").splitlines()
     found: list[Case] = []
-    ranker = Ranker(model)
+    ranker, cache = Ranker(model), VectorCache()  # slow models meet the same texts again
     for each in catalogues(sets):
-        index = Indexer(model, VectorCache()).build(each.tools)
+        index = Indexer(model, cache).build(each.tools)
         view = View(index, np.ones(len(index), np.bool_))
         asked = [("own", query) for query in each.own]
         for data in sets:

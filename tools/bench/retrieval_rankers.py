@@ -13,7 +13,7 @@ from retrieval_sets import DEPTH
 
 from remit.config.settings.load import load_settings
 from remit.errors import SettingsError
-from remit.features.discovery.embedders import StaticVectors, make_embedder
+from remit.features.discovery.embedders import make_embedder
 from remit.features.discovery.embedding import Embedder, Floats, VectorCache, np, text_of
 from remit.features.discovery.index import Index, Indexer
 from remit.features.discovery.learning.lessons import Lessons, texts_of_one
@@ -151,7 +151,8 @@ def _keywords(tools: Sequence[Descriptor], learned: Sequence[str]) -> Callable[[
 
 def _vectors(index: Index, examples: Examples) -> Rank:
     model = model_of("vectors")
-    if index.vectors is None or not isinstance(model, StaticVectors):
+    ours = index.vectors  # those of a blend are longer
+    if ours is None or model is None or ours.shape[1] != model.dimensions:
         index = Indexer(model, VectorCache()).build(index.descriptors, Lessons(examples=examples))
     return _by_vectors(index, model)
 

@@ -69,6 +69,8 @@ class Descriptor(msgspec.Struct, frozen=True, kw_only=True):
     has_side_effects: bool = False
     is_effect_known: bool = True
     """False: nobody said what it does, and `has_side_effects` is the careful assumption."""
+    is_destructive: bool = False
+    """Its author said that what it does cannot be undone."""
     event: str = ""
     """The event that is called; empty for what remit itself cannot call."""
     capabilities: tuple[str, ...] = ()

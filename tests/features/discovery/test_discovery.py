@@ -135,6 +135,23 @@ async def test_a_model_that_fails_is_asked_again_and_words_answer_meanwhile(desk
         tasks.cancel_scope.cancel()
 
 
+async def test_a_skill_that_needs_what_cannot_be_used_now_is_unavailable(
+    desk: Desk, shelf: Shelf
+) -> None:
+    web = skill("web-search", "search the web", available=False, unavailable_because="no key")
+    summary = skill("summarize", "summarize pages of the web", required_tools=("web-search",))
+    digest = skill("digest", "a digest of summaries of the web", required_tools=("summarize",))
+    shelf.descriptors = (web, summary, digest)
+    told = await desk.ask("operator", "discovery:describe", {"id": "skill:summarize"})
+    assert told["available"] is False
+    assert told["unavailable_because"] == "needs web-search, which cannot be used now"
+    chained = await desk.ask("operator", "discovery:describe", {"id": "skill:digest"})
+    assert chained["unavailable_because"] == "needs summarize, which cannot be used now"
+    asked = {"query": "summarize pages of the web", "only_available": True}
+    answer = await desk.ask("operator", "discovery:discover", asked)
+    assert not {"skill:summarize", "skill:digest"} & set(ids(answer))
+
+
 async def test_what_is_not_granted_is_not_found_by_any_name(desk: Desk) -> None:
     for query in ("state:set", "tool:state:set", "write one value of the shared state"):
         answer = await desk.ask("observer", "discovery:discover", {"query": query})

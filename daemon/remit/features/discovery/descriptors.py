@@ -1,9 +1,10 @@
 """Descriptors of what there is: events that can be called, beside what the folders hold."""
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 
 import msgspec
 
+from remit.features.discovery.graph import Graph
 from remit.features.tools.formats import parameters
 from remit.kernel.dispatch.tool_list import Documented
 from remit.model.descriptor import (
@@ -20,6 +21,8 @@ from remit.policy.catalogue import Catalogue
 from remit.policy.tool_names import tool_names
 
 NOT_LOADED = "it is not loaded: extension:load does that"
+_CHAIN = 16
+"""How long a chain of things that need things may be."""
 NOT_CALLABLE = "not callable: its manifest names no event"
 
 
@@ -65,6 +68,7 @@ def _descriptor(handler: Documented, tool: str, catalogue: Catalogue) -> Descrip
         unavailable_because=spec.deprecated,
         has_side_effects=spec.effect != "read",
         is_effect_known=spec.effect is not None and spec.effect_stated,
+        is_destructive=spec.effect == "destructive" and spec.effect_stated,
         event=spec.name,
         full_schema=handler.input_schema,
         source=SourceRef("event", place=spec.place),
@@ -87,6 +91,7 @@ def _outside(handler: Documented, tool: str, unavailable: Mapping[str, str]) -> 
         unavailable_because=unavailable.get(server, ""),
         has_side_effects=spec.effect != "read",
         is_effect_known=spec.effect is not None and spec.effect_stated,
+        is_destructive=spec.effect == "destructive" and spec.effect_stated,
         event=spec.name,
         full_schema=handler.input_schema,
         source=SourceRef("mcp", place=spec.place),
@@ -144,3 +149,21 @@ def join(events: list[Descriptor], others: tuple[Descriptor, ...]) -> list[Descr
     """Events beat files of the same id: no text may stand in for what is really called."""
     taken = {descriptor.id for descriptor in events}
     return events + [descriptor for descriptor in others if descriptor.id not in taken]
+
+
+def with_needs(descriptors: Sequence[Descriptor]) -> list[Descriptor]:
+    """The same, where what needs something that cannot be used now cannot be used either."""
+    graph, found = Graph(descriptors, {}), list(descriptors)
+    for _ in range(_CHAIN):
+        changed = False
+        for row, needed in graph.depends.items():
+            away = [found[at].name for at in needed if not found[at].available]
+            if away and found[row].available:
+                because = f"needs {', '.join(away)}, which cannot be used now"
+                found[row] = msgspec.structs.replace(
+                    found[row], available=False, unavailable_because=because
+                )
+                changed = True
+        if not changed:
+            break
+    return found

@@ -178,6 +178,19 @@ class WordEmbedder(Protocol):
         """One row of length one a word."""
 
 
+@runtime_checkable
+class PartedEmbedder(Protocol):
+    """A model whose vectors are those of several models, one behind the other."""
+
+    @property
+    def parts(self) -> Sequence[slice]:
+        """Where each one stands."""
+
+    @property
+    def words_share(self) -> float:
+        """What is left to words; the models share the rest."""
+
+
 def is_votable(word: str) -> bool:
     """Tell whether a word can be voted for: letters, and enough of them."""
     return len(word) >= _SHORT and word.isalpha()

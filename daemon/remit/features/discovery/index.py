@@ -1,5 +1,6 @@
 """The index: every descriptor of one moment, made ready to be searched. Never changed once made."""
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
@@ -22,11 +23,12 @@ from remit.features.discovery.graph import Graph, composed_edges
 from remit.features.discovery.learning.lessons import NO_LESSONS, Lessons
 from remit.features.discovery.lexical import LexicalIndex, Lexicon
 from remit.model.descriptor import Descriptor
-from remit.text.words import words
+from remit.text.words import stem, words
 
 _NAME_SHARE = 0.25
 """Of a vector: its name says in few words what the description says among many."""
 MAX_DESCRIPTORS = 100_000
+_LETTERS = re.compile(r"[a-z]+")
 
 VectorState = Literal["ready", "coming", "none"]
 
@@ -50,6 +52,37 @@ def _adds(display_name: str, name: str) -> bool:
     return not set(words(display_name)) <= set(words(name))
 
 
+_VERBS = (
+    *("delete", "remove", "drop", "destroy", "purge", "wipe", "revoke", "terminate", "kill"),
+    *("reset", "clear", "forget", "erase", "uninstall", "truncate"),
+)
+_ASKING = frozenset(
+    stem(word)
+    for word in (
+        *_VERBS,
+        *("abort", "ban", "block", "cancel", "clean", "close", "cut", "disable", "discard"),
+        *("dismiss", "eliminate", "empty", "end", "exclude", "expire", "kick", "leave", "lose"),
+        *("prune", "quit", "rid", "scrap", "shut", "stop", "strip", "take", "throw", "trash"),
+        *("undo", "unfollow", "unlink", "unsubscribe", "void", "withdraw", "without"),
+        *("deletion", "removal", "off", "out", "no", "not", "never"),
+    )
+)
+"""Words of requests to which destruction may be the answer."""
+_OF_NAMES = re.compile(
+    rf"(?<![a-z])(?:{'|'.join(_VERBS)})|(?:{'|'.join(one.title() for one in _VERBS)})"
+)
+
+
+def is_destructive(descriptor: Descriptor) -> bool:
+    """Tell whether a tool is said to destroy something, or bears the name of one that does."""
+    return descriptor.is_destructive or _OF_NAMES.search(descriptor.name) is not None
+
+
+def asks_for_destruction(request: str) -> bool:
+    """Tell whether a request has a word to which something destructive may be the answer."""
+    return any(stem(word) in _ASKING for word in _LETTERS.findall(request.lower()))
+
+
 class Index:
     """Descriptors with their postings, vectors and edges."""
 
@@ -63,6 +96,7 @@ class Index:
         graph: Graph,
         vocabulary: Vocabulary | None,
         penalties: Floats,
+        destructive: Flags,
         version: int,
         came_from: Whole,
     ) -> None:
@@ -75,6 +109,7 @@ class Index:
         self.graph = graph
         self.vocabulary = vocabulary
         self.penalties = penalties
+        self.destructive = destructive
         self.came_from = came_from
         """By row: the same descriptor's row in the index of the version before; -1: it is new."""
         self.rows = {descriptor.id: row for row, descriptor in enumerate(self.descriptors)}
@@ -177,6 +212,7 @@ class Indexer:
             graph=Graph(ordered, composed_edges(lessons.together)),
             vocabulary=self._vocabulary(),
             penalties=np.array(penalties, np.float32),
+            destructive=self._destructive(ordered, came_from),
             version=self._version,
             came_from=came_from,
         )
@@ -209,6 +245,14 @@ class Indexer:
             gone = [fields_of(old[row], self._learned[row]) for row in _rows_of(is_gone)]
         fresh = [fields_of(ordered[row], learned[row]) for row in _rows_of(came_from < 0)]
         return self._lexical.after(came_from, fresh, gone)
+
+    def _destructive(self, ordered: Sequence[Descriptor], came_from: Whole) -> Flags:
+        found = np.zeros(len(ordered), np.bool_)
+        if self._latest:
+            found = np.where(came_from >= 0, self._latest.destructive[came_from], found)
+        for row in _rows_of(came_from < 0):
+            found[row] = is_destructive(ordered[row])
+        return found
 
     def _vocabulary(self) -> Vocabulary | None:
         """The words of the latest descriptors."""

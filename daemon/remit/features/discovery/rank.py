@@ -18,13 +18,14 @@ from remit.features.discovery.embedding import (
     EmbeddingError,
     Flags,
     Floats,
+    PartedEmbedder,
     np,
     products,
     shares,
     spread,
 )
 from remit.features.discovery.graph import BOOST
-from remit.features.discovery.index import Indexer
+from remit.features.discovery.index import Indexer, asks_for_destruction
 from remit.features.discovery.relevance import Calibration, RankSignals, request_signals
 from remit.features.discovery.view import View
 from remit.model.descriptor import Descriptor
@@ -48,6 +49,8 @@ _VOTES = 5
 """Words of the catalogue that each word of a request votes for."""
 PENALTY = 0.3
 """What a descriptor that always failed loses."""
+_DESTRUCTIVE = 0.2
+"""What a destructive tool loses where the request does not ask for destruction."""
 MAX_CLAUSES = 6
 MAX_REQUEST = 4_000
 """Characters of a request that are looked at; what follows is mostly pasted material."""
@@ -75,6 +78,11 @@ class Ranker:
 
     def __init__(self, embedder: Embedder | None) -> None:
         self._embedder = embedder
+        model: object = embedder
+        self._parts: Sequence[slice] = (slice(None),)
+        self._words_share = 0.5
+        if isinstance(model, PartedEmbedder):
+            self._parts, self._words_share = model.parts, model.words_share
         self._known: dict[str, Floats] = {}
         self._without: set[str] = set()
         """Requests whose vectors could not be had beforehand: they are not waited for again."""
@@ -90,8 +98,12 @@ class Ranker:
             similar = self._similar(view, texts)
             possible = [view.words.ceiling(line) for line in asked]
             voted = [_voted(view, text, line) for text, line in zip(texts, lexical, strict=True)]
-            fused = _combined(voted, similar, among) * (1 - PENALTY * view.index.penalties)
-            evidence = Evidence(asked[0], lexical, similar, possible)
+            fused = _combined(voted, similar, among, self._words_share)
+            fused *= 1 - PENALTY * view.index.penalties
+            if not asks_for_destruction(texts[0]):
+                fused *= 1 - _DESTRUCTIVE * view.index.destructive
+            cosines = [_cosine(parts) for parts in similar]
+            evidence = Evidence(asked[0], lexical, cosines, possible)
         else:
             fused = np.zeros(len(view.index), np.float32)
             evidence = Evidence(asked[0], [fused], [None], (1.0,))
@@ -114,14 +126,18 @@ class Ranker:
         """Tell whether the vectors of a request could not be had: its answer is not for keeping."""
         return shortened(request) in self._without
 
-    def _similar(self, view: View, texts: tuple[str, ...]) -> Sequence[Floats | None]:
-        """How near each row is to each text; all texts at once, so the vectors are read once."""
+    def _similar(self, view: View, texts: tuple[str, ...]) -> Sequence[Sequence[Floats]]:
+        """How near each row is to each text, by each part of the vectors; nothing: there are none.
+
+        All texts at once, so that the vectors are read once.
+        """
         vectors = view.index.vectors
         wanted = vectors is not None and texts[0] not in self._without
         asked = self._vectors(texts) if wanted else None
         if vectors is None or asked is None:
-            return [None] * len(texts)
-        return list(products(asked, vectors))
+            return [()] * len(texts)
+        found = [products(asked[:, part], vectors[:, part]) for part in self._parts]
+        return [[lines[at] for lines in found] for at in range(len(texts))]
 
     def _vectors(self, texts: tuple[str, ...]) -> Floats | None:
         """One row a text; None: there are none to be had now."""
@@ -240,21 +256,36 @@ def _voted(view: View, request: str, scores: Floats) -> Floats:
     return found
 
 
-def _combined(lexical: Sequence[Floats], similar: Sequence[Floats | None], among: Flags) -> Floats:
+def _cosine(parts: Sequence[Floats]) -> Floats | None:
+    """The cosine of whole vectors, from what their parts add to it; None: there are none."""
+    if not parts:
+        return None
+    found: Floats = parts[0] if len(parts) == 1 else np.sum(parts, axis=0)
+    return found
+
+
+def _combined(
+    lexical: Sequence[Floats], similar: Sequence[Sequence[Floats]], among: Flags, share: float
+) -> Floats:
     """The fused score: half of it the whole request, half the step that fits best."""
-    whole, *steps = (_fused(line, near, among) for line, near in zip(lexical, similar, strict=True))
+    pairs = zip(lexical, similar, strict=True)
+    whole, *steps = (_fused(line, near, among, share) for line, near in pairs)
     if not steps:
         return whole
     found: Floats = ((whole + np.max(steps, axis=0)) / 2).astype(np.float32)
     return found
 
 
-def _fused(lexical: Floats, similar: Floats | None, among: Flags) -> Floats:
+def _fused(lexical: Floats, similar: Sequence[Floats], among: Flags, share: float) -> Floats:
+    """A share by words; the rest by each part of the vectors alike, on a scale of its own."""
     by_words = shares(lexical, among)
-    if similar is None:
+    cosine = _cosine(similar)
+    if cosine is None:
         return by_words
-    by_meaning = spread(similar, among) * _trust(similar, among)
-    return ((by_words + by_meaning) / 2).astype(np.float32)
+    by_meaning: Floats = np.mean([spread(part, among) for part in similar], axis=0)
+    by_meaning *= _trust(cosine, among)
+    found: Floats = (share * by_words + (1 - share) * by_meaning).astype(np.float32)
+    return found
 
 
 def _trust(similar: Floats, among: Flags) -> float:

@@ -21,6 +21,7 @@ from remit.features.discovery.descriptors import (
     join,
     with_callable,
     with_loaded,
+    with_needs,
 )
 from remit.features.discovery.learning.experience import Experience
 from remit.features.discovery.learning.lessons import NO_LESSONS
@@ -153,7 +154,8 @@ class Discovery(Service):
         taken = {event.id for event in events}
         self.hidden = tuple(one.id for one in others if one.id in taken)
         known = {one.id for one in capabilities}
-        descriptors = join(events, bound_to_files(bind_skills(others, capabilities), known))
+        bound = bound_to_files(bind_skills(others, capabilities), known)
+        descriptors = with_needs(join(events, bound))
         await lessons.prepare()
         taught, self._lessons = lessons.version, lessons.lessons()
         started = time.perf_counter()

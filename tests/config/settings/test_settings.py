@@ -154,6 +154,7 @@ def test_every_setting_can_stand_in_a_file(here: Path, env: dict[str, str]) -> N
         discovery_top_k = 3
         discovery_top_n = 1
         discovery_min_relevance = 0.5
+        discovery_graph_boost_factor = 0.25
         card_dirs = ["cards"]
         card_catalogues = ["https://cards.example/team.json"]
         card_refresh_seconds = 60

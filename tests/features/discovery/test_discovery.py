@@ -135,6 +135,25 @@ async def test_a_model_that_fails_is_asked_again_and_words_answer_meanwhile(desk
         tasks.cancel_scope.cancel()
 
 
+async def test_a_question_may_say_how_much_hits_lift_each_other(desk: Desk, shelf: Shelf) -> None:
+    one = skill("plan-trip", "plan a trip by train", tags=("trip", "train"))
+    other = skill("book-train", "book a seat", tags=("trip", "train"))
+    shelf.descriptors = (one, other, skill("walk-dog", "take a seat and walk the dog"))
+
+    async def told(factor: float) -> dict[str, float]:
+        config = {"graph_boost_factor": factor, "min_relevance": 0.0}
+        asked = {"query": "plan a trip by train, book a seat", "kind": "skill", "config": config}
+        answer = await desk.ask("operator", "discovery:discover", asked)
+        return {hit["id"]: hit["relevance"] for hit in answer["capabilities"]}
+
+    least, most = await told(0.0), await told(1.0)
+    assert most["skill:book-train"] > least["skill:book-train"]
+    refused = {"query": "a trip", "config": {"graph_boost_factor": 1.1}}
+    answer = await desk.answer("operator", "discovery:discover", refused)
+    assert answer.error is not None
+    assert answer.error.code == "invalid_data"
+
+
 async def test_a_skill_that_needs_what_cannot_be_used_now_is_unavailable(
     desk: Desk, shelf: Shelf
 ) -> None:

@@ -46,6 +46,7 @@ def test_a_tool_and_a_skill_of_one_category_are_not_one_group() -> None:
 def test_no_number_of_neighbours_lifts_by_more_than_the_boost() -> None:
     graph = Graph([tool(f"t{at}", tags=("x", "y", "z")) for at in range(10)], {})
     assert set(graph.boosts(range(10), _size).values()) == {0.15}
+    assert set(graph.boosts(range(10), _size, 0.4).values()) == {0.4}
 
 
 def test_used_together_once_is_an_accident() -> None:

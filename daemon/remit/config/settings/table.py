@@ -251,6 +251,9 @@ class Settings(msgspec.Struct, frozen=True):
     discovery_min_relevance: Annotated[
         float, Setting("share", 0.3, "How likely anything must fit before hits are shown, 0 to 1.")
     ]
+    discovery_graph_boost_factor: Annotated[
+        float, Setting("share", 0.15, "What hits that belong together add to each other, at most.")
+    ]
     card_dirs: Annotated[
         tuple[Path, ...],
         Setting("paths", (), "Further directories of cards; later ones win.", separator=":"),

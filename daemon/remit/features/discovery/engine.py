@@ -197,7 +197,8 @@ class Engine:
         if fits < options.min_relevance:
             return []
         ranking.fused = fused
-        hits = ordered(ranking, rows, likely, lift=options.use_graph)[: options.budgets.top_k]
+        lift = options.graph_boost_factor if options.use_graph else 0.0
+        hits = ordered(ranking, rows, likely, lift=lift)[: options.budgets.top_k]
         return with_company(hits, view, among, _COMPANY) if options.use_graph else hits
 
     def relevance(self, messages: Sequence[str], texts: Sequence[str]) -> Sequence[float]:

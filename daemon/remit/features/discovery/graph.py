@@ -92,14 +92,16 @@ class Graph:
     def _tags(self, row: int) -> frozenset[str]:
         return frozenset(self._descriptors[row].tags)
 
-    def boosts(self, rows: Sequence[int], group_size: Callable[[str], int]) -> dict[int, float]:
-        """What each row gains from its neighbours among `rows`; at most `BOOST`."""
+    def boosts(
+        self, rows: Sequence[int], group_size: Callable[[str], int], most: float = BOOST
+    ) -> dict[int, float]:
+        """What each row gains from its neighbours among `rows`; at most `most`."""
         joined = dict.fromkeys(rows, 0.0)
         for one, other in combinations(rows, 2):
             weight = sum(self.edges(one, other, group_size).values())
             joined[one] += weight
             joined[other] += weight
-        return {row: BOOST * min(1.0, weight) for row, weight in joined.items()}
+        return {row: most * min(1.0, weight) for row, weight in joined.items()}
 
     def neighbours(self, row: int) -> list[tuple[int, float]]:
         """What comes along with a row: what it depends on, then what it is used with."""

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 import msgspec
 
 from remit.errors import InvalidDataError
+from remit.features.discovery.graph import BOOST
 from remit.model.descriptor import DescriptorKind
 from remit.model.grant import Grant
 
@@ -32,6 +33,7 @@ class DiscoveryConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     top_k: Count | None = None
     top_n: Count | None = None
     min_relevance: Share | None = None
+    graph_boost_factor: Share | None = None
     use_graph: bool | None = None
 
 
@@ -83,6 +85,7 @@ class Options(msgspec.Struct, frozen=True):
     budgets: Budgets = Budgets()
     min_relevance: float = MIN_RELEVANCE
     use_graph: bool = True
+    graph_boost_factor: float = BOOST
 
 
 def options_of(

@@ -221,9 +221,9 @@ class Ranking:
         about = request_signals(len(asked), steps, self._view.total, known)
         return RankSignals(np.stack(lines, axis=1).astype(np.float32), about)
 
-    def boosts(self, rows: Sequence[int]) -> dict[int, float]:
+    def boosts(self, rows: Sequence[int], most: float) -> dict[int, float]:
         """What the best of these rows gain from each other."""
-        return self._view.index.graph.boosts(rows[:POOL], self._view.group_size)
+        return self._view.index.graph.boosts(rows[:POOL], self._view.group_size, most)
 
     def relevance(self, rows: Sequence[int], calibration: Calibration) -> tuple[list[float], float]:
         """How likely each row serves the request, and how likely anything does.
@@ -310,15 +310,15 @@ def best(scores: Floats, view: View, count: int, least: float) -> list[int]:
 
 
 def ordered(
-    ranking: Ranking, rows: Sequence[int], likely: Sequence[float], *, lift: bool = True
+    ranking: Ranking, rows: Sequence[int], likely: Sequence[float], *, lift: float = BOOST
 ) -> list[Hit]:
     """The rows as hits, in the order of their scores; what is likelier gets a little more.
 
-    With `lift`, rows that belong together lift each other: by a part of the score, and by a share
-    of the doubt that is left, so that what is unlikely stays so. No hit is told to be likelier than
-    one that stands before it.
+    Rows that belong together lift each other by at most `lift`: by a part of the score, and by a
+    share of the doubt that is left, so that what is unlikely stays so. No hit is told to be
+    likelier than one that stands before it.
     """
-    boosts = ranking.boosts(rows) if lift else {}
+    boosts = ranking.boosts(rows, lift) if lift else {}
     scores, hits = {}, []
     for row, chance in zip(rows, likely, strict=True):
         boost = boosts.get(row, 0.0)

@@ -61,6 +61,7 @@ def usual_config(settings: Settings) -> DiscoveryConfig:
         top_k=settings.discovery_top_k,
         top_n=settings.discovery_top_n,
         min_relevance=settings.discovery_min_relevance,
+        graph_boost_factor=settings.discovery_graph_boost_factor,
     )
 
 

@@ -19,6 +19,21 @@ FREE = "free"
 """What is no name of anything that somebody else could have: texts, numbers, paths of one's own."""
 
 KINDS: dict[str, str] = {
+    "accept": FREE,  # a hash proves that one has seen it
+    "card": FREE,
+    "applies_to[]": "thing",
+    "conflicts_with[]": "thing",
+    "dependencies[]": "thing",
+    "examples[].input": FREE,
+    "examples[].note": FREE,
+    "examples[].output": FREE,
+    "model": FREE,
+    "supersedes": "thing",
+    "variants{}": FREE,
+    "variants{}=": FREE,  # as the declaration says it; looked up when something is linked
+    "version": FREE,
+    "needs[]": "thing",
+    "tools[]": "thing",
     "additional_tools[]": "tool",
     "agent": "agent",
     "agent_id": "agent",
@@ -138,6 +153,21 @@ OF_EVENTS: dict[str, str] = {
     "skill:list id": "skill",
     "skill:read id": "skill",
     "state:list after": "page",
+    "awareness:read id": FREE,  # tests/features/cards
+    "awareness:remove id": FREE,  # only whoever sees everything may
+    "mission:end mission": FREE,  # its own missions alone
+    "registry:health after": "page",
+    "registry:mark id": "thing",
+    "skill:register id": "thing",
+    "skill:register capability": FREE,
+    "skill:review id": "thing",
+    "skill:update id": "thing",
+    "skill:update capability": FREE,
+    "tool:list capability": "thing",
+    "tool:list after": "page",
+    "tool:register id": "thing",
+    "tool:register capability": FREE,
+    "tool:resolve capability": "thing",
     "upstream:check name": "upstream",
     "upstream:list after": "page",
     "upstream:list name": "upstream",

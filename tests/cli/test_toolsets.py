@@ -15,6 +15,7 @@ PUSHED = {"message:direct", "permission:changed"}
 UNEXPOSED = {
     *("audit:entry", "audit:query", "audit:verify"),
     *("awareness:outcomes", "awareness:stopped", "awareness:switch"),
+    *("awareness:put", "awareness:refresh", "awareness:remove"),
     *("config:changed", "config:plan", "config:rejected", "config:reload"),
     *("discovery:examples", "discovery:forget"),
     *("key:add", "key:list", "key:revoke"),
@@ -25,7 +26,7 @@ UNEXPOSED = {
 """What capabilities with `mcp_tools: false` give the administrator."""
 FINDING = {
     "agent:runtime",
-    *("awareness:cards", "awareness:inject", "awareness:select"),
+    *("awareness:cards", "awareness:inject", "awareness:read", "awareness:select"),
     *("discovery:describe", "discovery:discover", "discovery:stats", "discovery:tools"),
     *("skill:list", "skill:read", "bill:query"),
 }

@@ -26,6 +26,7 @@ TEXTS = {
     "agent:update $.system_prompt",
     "agent:update $.variables{}",
     "awareness:inject $.messages[]",
+    "awareness:put $.card",
     "awareness:inject $.messages[].content",
     "awareness:select $.messages[]",
     "awareness:select $.messages[].content",
@@ -45,6 +46,10 @@ TEXTS = {
     "discovery:forget $.query",
     "discovery:tools $.query",
     "file:write_file $.content",
+    "registry:search $.query",
+    "skill:register $.description",
+    "skill:update $.description",
+    "tool:register $.description",
     "web:web_fetch $.url",
 }
 """What is read and not called by: texts that may be longer than any name."""

@@ -121,6 +121,9 @@ async def _declare(
         if not is_skill and getattr(wanted, field):
             message = f"{field!r} is said of skills"
             raise InvalidDataError(message, hint="leave it out", details={"path": f"$.{field}"})
+    for needed in wanted.dependencies:  # or an entry would hide behind what nobody here knows
+        if needed not in sight.seen.entries:
+            raise unseen(needed, [*sight.seen.entries], "entry", purpose="depend on")
     wanted = msgspec.structs.replace(wanted, tags=tags_of(wanted.tags))
     await registry.declare([wanted], by=ctx.principal.id)
     old, by = wanted.supersedes, ctx.principal.id

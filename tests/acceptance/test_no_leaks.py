@@ -233,6 +233,7 @@ UNEXPOSED = {
     *("key_management", "audit_read", "reviewing", "config_admin", "upstream_admin"),
     *("discovery", "discovery_feedback", "discovery_admin", "skills"),
     *("awareness", "awareness_feedback", "awareness_admin", "own_runtime"),
+    *("registry", "registry_admin"),
 }
 """The capabilities of the starter catalogue that say `mcp_tools: false`."""
 WIDE_OPEN = "administrator"

@@ -67,7 +67,7 @@ async def read(
     """Read a file of a skill, as it is.
 
     Args:
-        id: the skill, as in 'skill:review'; its name will do.
+        id: the skill, as in 'skill:git'; its name will do.
         path: the file, from the folder of the skill on, as in `skill:list`.
     """
     skill = _named(id, await skills.visible(ctx.grant, everything=ctx.sees_everything))
